@@ -1,0 +1,1 @@
+"""The three layers: answers, chunks, prefixes."""

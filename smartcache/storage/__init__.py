@@ -1,0 +1,1 @@
+"""What the layers are kept in: entries on disk, vectors in memory."""
