@@ -67,7 +67,9 @@ def test_b01_a_negated_history_misses(cache):
 
 # B03: a constant template around the question.
 
-TEMPLATE = "You are the assistant of a large bank. Answer in one friendly sentence, without lists. The customer says: {}"
+TEMPLATE = (
+    "You are the assistant of a large bank. Answer in one friendly sentence, without lists. The customer says: {}"
+)
 
 
 def test_b03_other_questions_in_one_long_template_miss(cache, model):
@@ -221,7 +223,9 @@ def test_b10_options_that_mean_the_same_are_one_key(cache):
 
 def tool_result(call_id: str, text: str = "12 degrees") -> Request:
     call = Turn("assistant", "", {"tool_calls": [{"name": "weather", "args": {"city": "Bern"}, "id": call_id}]})
-    return Request([Turn("user", "Weather?"), call, Turn("tool", text, {"tool_call_id": call_id}), Turn("user", "And?")])
+    return Request(
+        [Turn("user", "Weather?"), call, Turn("tool", text, {"tool_call_id": call_id}), Turn("user", "And?")]
+    )
 
 
 def test_b11_tool_calls_and_results_are_hard_conditions(cache):
@@ -271,8 +275,11 @@ print(digest(request_bytes(Request([Turn("user", "hi", {"z": 1, "a": 2})], "s", 
 def test_b19_a_key_is_the_same_in_every_process():
     keys = {
         subprocess.run(
-            [sys.executable, "-c", KEY_SCRIPT], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
-            capture_output=True, text=True, check=True,
+            [sys.executable, "-c", KEY_SCRIPT],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout  # fmt: skip
         for seed in ("1", "2")
     }
@@ -304,7 +311,8 @@ def test_b21_an_answer_and_a_numbered_draw_are_kept(cache, model, options):
 
 def test_b21_the_draws_of_one_prompt_are_told_apart(cache, model):
     texts = {
-        cache.answer(ask("name a colour", options={"temperature": 0.9, "sample_index": n}), model).text for n in range(3)
+        cache.answer(ask("name a colour", options={"temperature": 0.9, "sample_index": n}), model).text
+        for n in range(3)
     }
     assert len(texts) == 3
 
@@ -476,7 +484,9 @@ def test_b33_an_expired_neighbour_does_not_block_a_live_one(model):
     cache = SmartCache.open(embedder=BagOfWordsEmbedder(), ttl_seconds=10, clock=clock, strict=True)
     cache.answer(ask("How do I reset the hub to factory settings?"), model)
     clock.advance(9)
-    live = cache.answer(ask("How do I reset the hub to factory settings right now?", options={"cache": "refresh"}), model)
+    live = cache.answer(
+        ask("How do I reset the hub to factory settings right now?", options={"cache": "refresh"}), model
+    )
     clock.advance(2)
     assert cache.answer(ask("to factory settings how do I reset the hub?"), model).text == live.text
 
@@ -557,7 +567,9 @@ def test_b59_threads_lose_nothing_and_mix_up_nothing(model):
         for n in range(40):
             name = f"item{(thread * 7 + n) % 25}x"
             try:
-                got = cache.answer(ask(f"How do I repair {name} in the workshop?"), lambda r, c, name=name: f"by {name}")
+                got = cache.answer(
+                    ask(f"How do I repair {name} in the workshop?"), lambda r, c, name=name: f"by {name}"
+                )
                 if got.text != f"by {name}":
                     troubles.append(f"{name} got {got.text}")
                 if n % 20 == 19:
@@ -704,7 +716,9 @@ def test_b65_an_event_hook_that_fails_stops_nothing(model):
 
 def test_b68_every_request_is_counted_once_by_outcome_and_reason(cache, model):
     events = []
-    cache = SmartCache.open(embedder=BagOfWordsEmbedder(max_tokens=8), on_event=lambda e: events.append((e.kind, e.reason)))
+    cache = SmartCache.open(
+        embedder=BagOfWordsEmbedder(max_tokens=8), on_event=lambda e: events.append((e.kind, e.reason))
+    )
     cache.answer(ask("short and new question"), model)
     cache.answer(ask("short and new question"), model)
     cache.answer(ask("a question of far more words than this small embedder reads in full"), model)

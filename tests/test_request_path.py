@@ -105,7 +105,8 @@ def test_a_question_that_leans_on_an_equivalent_history_is_served(cache, model):
 
 
 @pytest.mark.parametrize(
-    "parts", [{"scope": "other"}, {"variant": "other"}, {"options": {"max_tokens": 5}}, {"options": {"tools": ["search"]}}]
+    "parts",
+    [{"scope": "other"}, {"variant": "other"}, {"options": {"max_tokens": 5}}, {"options": {"tools": ["search"]}}],
 )
 def test_another_scope_model_or_option_goes_to_the_model(cache, model, parts):
     cache.answer(ask(RESET), model)
@@ -155,7 +156,9 @@ def test_chunks_enter_in_one_order_whatever_the_retrievers_order(cache):
         return "all of them"
 
     cache.answer(ask("List the types of buildings"), generate, search=FakeSearch(found))
-    cache.answer(ask("Which bridges are open to lorries"), generate, search=FakeSearch([found[2], *found[:2], found[0]]))
+    cache.answer(
+        ask("Which bridges are open to lorries"), generate, search=FakeSearch([found[2], *found[:2], found[0]])
+    )
     assert seen[0] == seen[1]
 
 
