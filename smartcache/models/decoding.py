@@ -90,9 +90,13 @@ class Decoder:
             self._count_bypass(str(self._layers))
             return DynamicCache(config=self._model.config) if self._takes_cache else None
         room = Room(self._layers, capacity)
-        with self._prefixes.match(self._fingerprint, progress.prompt) as known:
-            if known.length:
-                room.place(known.segments, known.length)
+        try:
+            with self._prefixes.match(self._fingerprint, progress.prompt) as known:
+                if known.length:
+                    room.place(known.segments, known.length)
+        except Exception:  # a prefix that cannot be had is computed: trouble in reuse is never the caller's
+            self._count_bypass("known prefix could not be placed")
+            return Room(self._layers, capacity)
         progress.cached_tokens = known.length
         return room
 
