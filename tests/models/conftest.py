@@ -62,6 +62,8 @@ def network() -> MakeNetwork:
     import torch
     import transformers
 
+    torch.set_num_threads(1)  # these networks are so small that waking a second thread takes longer than the work
+
     def make(kind: str = "llama", seed: int = 0, **settings: Any) -> Any:
         name, values = CONFIGURATIONS[kind]
         torch.manual_seed(seed)
