@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
+import transformers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from smartcache.errors import MissingModel
@@ -77,6 +78,7 @@ class LocalModel:
         name: str = "",
         prefix_cache: PrefixCache[KVSegment] | NoPrefixCache | None = None,
     ) -> None:
+        _require_cache_argument()
         self._model = model.eval()
         self._tokens = Tokens(tokenizer)
         identity = fingerprint(model, tokenizer, cache_class="Room")
@@ -245,6 +247,13 @@ def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> f
     configured = getattr(model.generation_config, "eos_token_id", None)
     ids = configured if isinstance(configured, list) else [configured]
     return frozenset(int(end) for end in [*ids, tokenizer.eos_token_id] if end is not None)
+
+
+def _require_cache_argument() -> None:
+    """Before 5.24, models took their cache under another name: they would run, and compute every prompt in full."""
+    found = transformers.__version__
+    if tuple(int(part) for part in found.split(".")[:2]) < (5, 24):
+        raise ImportError(f"transformers {found} is too old: run  pip install -U 'smartcache-llm[local]'")
 
 
 def _device() -> str:

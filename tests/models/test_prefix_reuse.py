@@ -109,6 +109,7 @@ def test_a_seam_inside_a_token_is_recomputed(letter_tokenizer: Any, network: Mak
     [
         ("sliding", "cache layers of kind DynamicSlidingWindowLayer"),
         ("recurrent", "cache layers of kind LinearAttentionLayer"),
+        ("stretched", "rotary positions of kind dynamic"),
         ("own cache", "a cache class of its own"),
     ],
 )
