@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
-import transformers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from smartcache.errors import MissingModel
@@ -251,7 +251,7 @@ def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> f
 
 def _require_cache_argument() -> None:
     """Before 5.24, models took their cache under another name: they would run, and compute every prompt in full."""
-    found = transformers.__version__
+    found = metadata.version("transformers")
     if tuple(int(part) for part in found.split(".")[:2]) < (5, 24):
         raise ImportError(f"transformers {found} is too old: run  pip install -U 'smartcache-llm[local]'")
 

@@ -204,6 +204,6 @@ def test_a_model_that_is_not_there_says_what_to_install(tmp_path: Path) -> None:
 
 
 def test_a_transformers_that_is_too_old_is_refused(local_model: MakeModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transformers.__version__", "5.23.1")
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "5.23.1")
     with pytest.raises(ImportError, match=r"transformers 5\.23\.1 is too old: run  pip install -U"):
         local_model()
