@@ -76,7 +76,7 @@ class Decoder:
 
     def warm(self, tokens: list[int]) -> None:
         """Compute and keep the state of all `tokens`."""
-        progress = Progress([*tokens, tokens[-1]])
+        progress = Progress([*tokens, tokens[-1]])  # a match leaves out the last token: here none may be left out
         cache = self._cache(progress, len(tokens))
         if isinstance(cache, Room) and progress.cached_tokens < len(tokens):
             self._forward(tokens, progress.cached_tokens, cache)

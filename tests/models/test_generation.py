@@ -33,7 +33,7 @@ def model(local_model: MakeModel) -> LocalModel:
 
 
 def by_transformers(network: MakeNetwork, model: LocalModel, count: int, **options: Any) -> tuple[int, ...]:
-    ids = torch.tensor([model._tokens.of(PROMPT)])
+    ids = torch.tensor([model.tokens_of(PROMPT)])
     written = network().generate(ids, max_new_tokens=count, pad_token_id=0, **options)
     return tuple(written[0, ids.shape[1] :].tolist())
 
@@ -166,6 +166,15 @@ def test_a_single_changed_weight_changes_the_name(network: MakeNetwork, letter_t
         changed.model.layers[1].mlp.up_proj.weight[11, 13] += 0.001
     names = [LocalModel(made, letter_tokenizer()).name for made in (network(), changed)]
     assert names[0] != names[1]
+
+
+def test_another_strength_of_an_adapter_changes_the_name(network: MakeNetwork, letter_tokenizer: Any) -> None:
+    names = []
+    for strength in (8, 8, 16):
+        adapted = network()
+        adapted.peft_config, adapted.active_adapters = {"polite": {"lora_alpha": strength}}, ["polite"]
+        names.append(LocalModel(adapted, letter_tokenizer()).name)
+    assert names[0] == names[1] != names[2]
 
 
 @pytest.mark.parametrize(
