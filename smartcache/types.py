@@ -26,7 +26,9 @@ class Turn:
         if self.role not in get_args(Role):
             raise ValueError(f"unknown role {self.role!r}: use one of {', '.join(get_args(Role))}")
         if not isinstance(self.text, str):
-            raise TypeError(f"a turn's text is a str, not {type(self.text).__name__}; non-text content goes into `data`")
+            raise TypeError(
+                f"a turn's text is a str, not {type(self.text).__name__}; non-text content goes into `data`"
+            )
 
 
 @dataclass(frozen=True, slots=True)
