@@ -13,9 +13,10 @@ index = VectorStoreIndex.from_documents(
 
 with SmartCache.open(mode="exact") as cache:
     watch_index(index, cache)
-    engine = SmartCacheQueryEngine(index.as_query_engine(llm=MockLLM()), cache=cache)
 
     def ask() -> tuple[str, str]:
+        # made anew: LlamaIndex's own engine knows only the nodes that the index had when the engine was made
+        engine = SmartCacheQueryEngine(index.as_query_engine(llm=MockLLM()), cache=cache)
         response = engine.query("How long may I return a purchase?")
         served_by = response.metadata["smartcache"]["served_by"]
         print(f"{served_by:6} from {[node.text for node in response.source_nodes]}")
