@@ -5,6 +5,7 @@ from smartcache.embedding import Embedder
 from smartcache.errors import SmartCacheError
 from smartcache.events import Event, Stats
 from smartcache.layers.chunks import ContextPlan, plan_context
+from smartcache.layers.prefixes import PrefixCache
 from smartcache.policy import Candidate, HitPolicy, ThresholdPolicy
 from smartcache.types import Answer, Chunk, ChunkRef, KnowledgeUpdate, Request, Turn
 
@@ -18,6 +19,7 @@ __all__ = [
     "Event",
     "HitPolicy",
     "KnowledgeUpdate",
+    "PrefixCache",
     "Request",
     "SmartCache",
     "SmartCacheError",

@@ -40,8 +40,8 @@ FLOORS = (
     ),
     ("smartcache.storage",),
     ("smartcache.layers",),
-    ("smartcache.assembly", "smartcache.models"),
-    ("smartcache.cache",),
+    ("smartcache.assembly",),
+    ("smartcache.cache", "smartcache.models"),
     ("smartcache", "smartcache.testing"),
     ("smartcache.command", "langchain_smartcache", "llama_index_smartcache", "smartcache_eval"),
 )
