@@ -45,7 +45,7 @@ def document_of(node: BaseNode) -> str:
 
 def copied(chunks: Iterable[Chunk]) -> list[NodeWithScore]:
     """The nodes behind chunks, as the caller's own."""
-    return [deepcopy(chunk.node) for chunk in chunks if isinstance(chunk, NodeChunk) and chunk.node is not None]
+    return [_own(chunk.node) for chunk in chunks if isinstance(chunk, NodeChunk) and chunk.node is not None]
 
 
 def to_json(nodes: Iterable[NodeWithScore]) -> list[Any]:
@@ -55,6 +55,14 @@ def to_json(nodes: Iterable[NodeWithScore]) -> list[Any]:
 def from_json(stored: Iterable[Any]) -> list[NodeWithScore]:
     """What `to_json` gave. Only LlamaIndex's own kinds of node come back; a class is never looked up by name."""
     return [NodeWithScore(node=json_to_doc(document), score=score) for document, score in stored]
+
+
+def _own(scored: NodeWithScore) -> NodeWithScore:
+    """A copy that shares nothing but what cannot be copied, and so is not stored either."""
+    try:
+        return deepcopy(scored)
+    except TypeError:
+        return NodeWithScore(node=scored.node.model_copy(), score=scored.score)
 
 
 def _version(node: BaseNode) -> str:

@@ -15,7 +15,7 @@ from llama_index.core.base.response.schema import (
     Response,
     StreamingResponse,
 )
-from llama_index.core.prompts.mixin import PromptMixinType
+from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_smartcache import configuration, endings
@@ -73,8 +73,14 @@ class SmartCacheQueryEngine(BaseQueryEngine):
     ) -> RESPONSE_TYPE:
         return await self._query_engine.asynthesize(query_bundle, nodes, additional_source_nodes)
 
+    def _get_prompts(self) -> PromptDictType:
+        return self._query_engine._get_prompts()
+
     def _get_prompt_modules(self) -> PromptMixinType:
-        return {"query_engine": self._query_engine}
+        return self._query_engine._get_prompt_modules()
+
+    def _update_prompts(self, prompts_dict: PromptDictType) -> None:
+        self._query_engine._update_prompts(prompts_dict)
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         request, search = self._asked(query_bundle)

@@ -23,6 +23,7 @@ from smartcache import Answer, ChunkRef
 MARK = "smartcache"  # where a response's metadata, or additional_kwargs, tells what happened
 
 STREAMS = (StreamingResponse, AsyncStreamingResponse)
+EMPTY = "Empty Response"  # what LlamaIndex says where a model said nothing
 KINDS = (Response, PydanticResponse, *STREAMS)
 
 
@@ -59,7 +60,7 @@ class Keeping:
             text = self._response.response
         if isinstance(self._response, PydanticResponse):
             text = str(self._response)
-        text = text or ""
+        text = "" if text is None or text == EMPTY else text
         payload = self._stored if text.strip() else None  # an empty text is no answer, whatever came with it
         evidence = None if self._searched else self._evidence
         return Answer(text, evidence, payload, finish_reason=worst(self._heard))
