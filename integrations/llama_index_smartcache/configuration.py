@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from types import FunctionType
 from typing import Any
 
 from llama_index.core import __version__ as llama_index_version
@@ -11,6 +12,7 @@ from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.response_synthesizers import BaseSynthesizer
+from llama_index.core.tools.types import BaseTool
 from llama_index.core.vector_stores.types import MetadataFilters
 from pydantic import BaseModel
 
@@ -59,6 +61,16 @@ def wrapped(llm: BaseLLM) -> BaseLLM:
     """The model that answers, behind any SmartCacheLLM."""
     inner = getattr(llm, "cached_llm", None)
     return wrapped(inner) if isinstance(inner, BaseLLM) else llm
+
+
+def tool_settings(value: Any) -> Any:
+    """`value`, each tool in it as what the model is told of it."""
+    if isinstance(value, list | tuple):
+        return list(map(tool_settings, value))
+    if not isinstance(value, BaseTool):
+        return value
+    told = value.metadata
+    return {"tool": told.name, "description": told.description, "parameters": told.get_parameters_dict()}
 
 
 def engine_settings(engine: BaseQueryEngine) -> dict[str, Any]:
@@ -119,6 +131,9 @@ def narrowed_to(retriever: BaseRetriever | None) -> list[str] | None:
 
 
 def _setting(value: Any) -> Any:
+    """A field as it counts: a model inside as its settings, a function of a module by its name there."""
+    if isinstance(value, FunctionType) and "<" not in value.__qualname__:
+        return f"{value.__module__}.{value.__qualname__}"
     return model_settings(value) if isinstance(value, BaseLLM) else value
 
 

@@ -19,7 +19,7 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import LLM, ToolSelection
 from pydantic import Field
 
-from llama_index_smartcache.configuration import fingerprint, model_settings, stable, wrapped
+from llama_index_smartcache.configuration import fingerprint, model_settings, stable, tool_settings, wrapped
 from llama_index_smartcache.endings import finish_reason
 from llama_index_smartcache.messages import CHAT, COMPLETION, Form, R, Rendered, is_rendered, turn_of
 from smartcache import Answer, Request, SmartCache, Turn
@@ -134,7 +134,7 @@ class SmartCacheLLM(FunctionCallingLLM):
 
     def _options(self, call: str, kwargs: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
         model = wrapped(self.cached_llm)
-        options = {name: stable(value) for name, value in kwargs.items()}
+        options = {name: stable(tool_settings(value)) for name, value in kwargs.items()}
         options.setdefault("temperature", getattr(model, "temperature", None))
         if whole:
             options.setdefault("cache", "exact")

@@ -1,4 +1,4 @@
-"""Fakes for LlamaIndex: an LLM that counts its calls, an embedding by words, a small index. Nothing touches a network."""
+"""Fakes for LlamaIndex: an LLM that counts its calls, an embedding by words, a small index. No network."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import pytest
 from llama_index.core import Document, SummaryIndex, VectorStoreIndex
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import SimpleVectorStore
@@ -268,7 +269,10 @@ class TextStore(SimpleVectorStore):
 @pytest.fixture
 def pipeline(embedding):
     return IngestionPipeline(
-        transformations=[embedding], vector_store=TextStore(), docstore=SimpleDocumentStore(), disable_cache=True
+        transformations=[SentenceSplitter(), embedding],
+        vector_store=TextStore(),
+        docstore=SimpleDocumentStore(),
+        disable_cache=True,
     )
 
 
