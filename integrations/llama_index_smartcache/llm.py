@@ -199,7 +199,7 @@ class _Stream:
     def answer(self) -> Answer:
         if self._last is None:
             return Answer("")
-        return self._form.answer(self._last, self._heard, said="".join(self._said) or None)
+        return self._form.streamed(self._last, self._heard, "".join(self._said))
 
 
 def _reasons(responses: Sequence[Any]) -> list[str]:

@@ -65,14 +65,18 @@ class Form(Generic[R]):
     def __init__(self, kind: type[R]) -> None:
         self._kind: type[R] = kind
 
-    def answer(self, response: R, heard: list[str], *, said: str | None = None) -> Answer:
-        """The answer to store. `said`: what the pieces of a stream amount to, where they tell.
+    def streamed(self, last: R, heard: list[str], said: str) -> Answer:
+        """The answer to store after a stream: its last piece, where that is what the pieces amount to."""
+        if said and said != self.text(last):
+            return Answer("", finish_reason="stream_differs")
+        return self.answer(last.model_copy(update={"delta": None}), heard)
+
+    def answer(self, response: R, heard: list[str]) -> Answer:
+        """The answer to store.
 
         It rests on no document but those in the prompt, which is compared as it is.
         """
         text = self.text(response)
-        if said is not None and said != text:
-            return Answer("", finish_reason="stream_differs")  # its pieces do not add up to its whole
         try:
             payload: Any = self._taken_down(response)
         except Exception:  # whatever cannot be written down is not stored, and the cache counts it
@@ -108,8 +112,7 @@ class Form(Generic[R]):
         """Every field as JSON, except a `raw` that is a provider's own object: that is dropped, and a hit says so.
         Raises where any other field would not come back as it is."""
         raw_dropped = not _is_json(response.raw)
-        update = {"delta": None} | ({"raw": None} if raw_dropped else {})
-        kept = response.model_copy(update=update)
+        kept = response.model_copy(update={"raw": None} if raw_dropped else {})
         stored = json.loads(json.dumps(kept.model_dump(mode="json"), allow_nan=False))
         if self._kind.model_validate(stored) != kept:
             raise ValueError("the response would not come back as it is")

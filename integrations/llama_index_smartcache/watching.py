@@ -49,10 +49,11 @@ def watch_index(index: BaseIndex[Any], cache: SmartCache, source: str = "") -> W
 class Watch:
     """The watch over one index, until `close()`; also a context manager.
 
-    Each write is told twice. Before it: what goes and what comes, so that nothing resting on the old text is served
-    once the store has changed. After it: that whatever was begun in between saw one knows not which state of the
-    store, so that it is not kept. A marker carries the second: a chunk of no document that is gone while a write is
-    under way, and comes back with its end. If the write fails, what should have come is told gone: a retry is new.
+    Each write is told twice. Before it: what goes and what comes, so that nothing that rests on the old text is served
+    once the store has changed. After it: that an answer begun in between may have seen either state of the store, so
+    that it is not kept. A marker carries the second: a chunk of no document that is gone while a write is under way
+    and comes back at its end, which puts in doubt what was begun in between and nothing else. If the write fails, what
+    should have come is told gone, so that a retry is news again.
     """
 
     def __init__(self, index: BaseIndex[Any], cache: SmartCache, source: str = "") -> None:

@@ -96,7 +96,7 @@ def test_what_the_model_raises_is_raised(index, engine_over, make_llm):
         engine_over(index, llm=make_llm(fail)).query(BACK)
 
 
-# B01, B57: what concerns the core is true through the engine.
+# B57: the embedder of the cache.
 
 
 def test_b57_another_embedder_finds_nothing_of_the_first_ones(tmp_path, index, llm):
