@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from smartcache.dialogue import Dialogue, request_bytes
 from smartcache.errors import UnstableKey
@@ -20,12 +20,13 @@ MAX_BEGUN = 10_000
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One request with its keys. `sequence`: how many knowledge updates were known when it began. `bypass`: why the
-    cache has no part in it, or None. `refresh`: answer anew, and store."""
+    cache has no part in it, or None. `refresh`: answer anew, and store. `exact_only`: no near question will do."""
 
     request: Request
     sequence: int
     bypass: str | None = None
     refresh: bool = False
+    exact_only: bool = False
     key: str = ""
     bytes: bytes = b""
     dialogue: Dialogue = field(default_factory=lambda: Dialogue((), ""))
@@ -42,7 +43,8 @@ class Asked:
 
 
 class Desk:
-    """Takes requests in. `options["cache"]` may be False (pass the cache by) or "refresh"."""
+    """Takes requests in. `options["cache"]` may be False (pass the cache by), "refresh", or "exact" (compare the whole
+    request and embed nothing: for prompts whose question cannot be told from what surrounds it)."""
 
     def __init__(self, knowledge: Knowledge, events: Events, *, cache_sampled: bool) -> None:
         self._knowledge, self._events, self._cache_sampled = knowledge, events, cache_sampled
@@ -70,7 +72,7 @@ class Desk:
         asked = self.read(request)
         with self._lock:
             sequence = self._begun.pop(asked.key, asked.sequence)
-        return Asked(request, sequence, asked.bypass, False, asked.key, asked.bytes, asked.dialogue)
+        return replace(asked, sequence=sequence, refresh=False)
 
     def read(self, request: Request) -> Asked:
         """The request with its keys, uncounted."""
@@ -83,4 +85,5 @@ class Desk:
             return Asked(request, sequence, "unstable_key")
         bypass = "sampling" if samples(request.options) and not self._cache_sampled else None
         bypass = "requested" if choice is False else bypass
-        return Asked(request, sequence, bypass, choice == "refresh", digest(raw), raw, Dialogue.of(request))
+        refresh, exact_only = choice == "refresh", choice == "exact"
+        return Asked(request, sequence, bypass, refresh, exact_only, digest(raw), raw, Dialogue.of(request))

@@ -339,3 +339,24 @@ def test_the_outcomes_add_up_to_the_requests(cache, model):
     assert (stats.requests, stats.exact, stats.semantic) == (4, 1, 1)
     assert stats.misses == {"new": 1}
     assert stats.bypasses == {"sampling": 1}
+
+
+# A request may ask to be compared as a whole.
+
+
+def test_a_request_compared_exactly_embeds_nothing(model):
+    embedder = BagOfWordsEmbedder()
+    with SmartCache.open(embedder=embedder, strict=True) as cache:
+        cache.answer(ask(RESET, options={"cache": "exact"}), model)
+        assert cache.answer(ask(RESET_IN_OTHER_WORDS, options={"cache": "exact"}), model).served_by == "model"
+    assert embedder.texts == []
+
+
+def test_a_request_compared_exactly_hits_when_it_is_the_same(cache, model):
+    cache.answer(ask(RESET, options={"cache": "exact"}), model)
+    assert cache.answer(ask(RESET, options={"cache": "exact"}), model).served_by == "exact"
+
+
+def test_what_was_compared_exactly_is_not_served_to_a_near_question(cache, model):
+    cache.answer(ask(RESET, options={"cache": "exact"}), model)
+    assert cache.answer(ask(RESET_IN_OTHER_WORDS), model).served_by == "model"

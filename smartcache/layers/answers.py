@@ -62,7 +62,7 @@ class AnswerLayer:
         exact = self._alive(self._entries.by_key(asked.key), refusals)
         if exact and exact.request == asked.bytes:
             yield Hit(exact, "exact", 1.0)
-        if self._semantic and (state := self._semantic.state(asked, refusals)):
+        if self._semantic and not asked.exact_only and (state := self._semantic.state(asked, refusals)):
             for id, _ in self._semantic.near(asked, state, refusals):
                 entry = self._alive(self._entries.by_id(id), refusals)
                 if entry is None:
@@ -138,7 +138,7 @@ class AnswerLayer:
         return self._entries.forget(ids)
 
     def _entry(self, asked: Asked, answer: Answer, basis: Basis) -> Entry:
-        exact_only = answer.exact_only or calls_tools(answer) or self._semantic is None
+        exact_only = asked.exact_only or answer.exact_only or calls_tools(answer) or self._semantic is None
         state, partition = None, ""
         if self._semantic and not exact_only:
             with self._events.fail_open("embed"):

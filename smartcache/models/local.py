@@ -125,6 +125,11 @@ class LocalModel:
         return cls(model.to(device), tokenizer, name=Path(path).name, prefix_cache=prefix_cache)
 
     @property
+    def context_tokens(self) -> int | None:
+        """How many tokens the model reads at most, None where its config does not say."""
+        return self._context_tokens
+
+    @property
     def usage(self) -> Usage:
         with self._usage_lock:
             return self._usage

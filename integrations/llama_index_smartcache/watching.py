@@ -1,0 +1,190 @@
+"""Watches what an index writes, so that answers die with the documents they rest on."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Self
+from uuid import uuid4
+
+from llama_index.core.indices.base import BaseIndex
+
+from llama_index_smartcache.inventory import Inventory
+from smartcache import Chunk, ChunkRef, KnowledgeUpdate, SmartCache
+
+# What writes, by the name of the method or of its async twin.
+INDEX_WRITES = {
+    "insert_nodes": "add", "ainsert_nodes": "add",
+    "delete_nodes": "delete_nodes", "adelete_nodes": "delete_nodes",
+    "delete_ref_doc": "delete_document", "adelete_ref_doc": "delete_document",
+}  # fmt: skip
+VECTOR_STORE_WRITES = {
+    "add": "add", "async_add": "add",
+    "delete_nodes": "delete_nodes", "adelete_nodes": "delete_nodes",
+    "delete": "delete_document", "adelete": "delete_document",
+    "clear": "clear", "aclear": "clear",
+}  # fmt: skip
+
+
+def watch_index(index: BaseIndex[Any], cache: SmartCache, source: str = "") -> Watch:
+    """Tells `cache` of every change that comes through `index` from now on: insert, insert_nodes, update_ref_doc,
+    delete_ref_doc, delete_nodes, refresh_ref_docs and their async twins; and, for a vector store index, of whatever
+    writes into its vector store object, such as an ingestion pipeline.
+
+    `source` names the knowledge base, as in SmartCacheQueryEngine; unnamed, a change goes for every source. What
+    happened before is unknown: answers that the cache holds already are confirmed by a search when next asked for.
+    A text that is deleted and comes back is the same text: its answers hold again. Where the vector store keeps the
+    texts itself, a deletion puts every answer of the source to such a search.
+
+    A write raises OSError where the cache's file cannot be written; nothing stale is served by this process then, and
+    the write may be repeated.
+    """
+    return Watch(index, cache, source)
+
+
+class Watch:
+    """The watch over one index, until `close()`; also a context manager.
+
+    Each write is told twice. Before it: what goes and what comes, so that nothing that rests on the old text is served
+    once the store has changed. After it: that an answer begun in between may have seen either state of the store, so
+    that it is not kept. A marker carries the second: a chunk of no document that is gone while a write is under way
+    and comes back at its end, which puts in doubt what was begun in between and nothing else. If the write fails, what
+    should have come is told gone, so that a retry is news again.
+    """
+
+    def __init__(self, index: BaseIndex[Any], cache: SmartCache, source: str = "") -> None:
+        self._cache, self._source = cache, source
+        self._lock = threading.Lock()
+        self._markers = [self._marker()]
+        self._inside: ContextVar[bool] = ContextVar("llama_index_smartcache_inside", default=False)
+        self._inventory = Inventory.empty_for(index)
+        held = _held(index) if self._inventory.is_complete else []
+        new, _ = self._inventory.add(held, source)
+        self._inventory.believed.update(chunk.ref.id for chunk in new)
+        self._hooks = self._hook(index, INDEX_WRITES)
+        if (store := getattr(index, "vector_store", None)) is not None:
+            self._hooks += self._hook(store, VECTOR_STORE_WRITES)
+        self._tell(added=[*new, *self._markers])
+
+    def close(self) -> None:
+        """Ends the watch; what changes from now on goes unseen."""
+        for owner, name, hook in self._hooks:
+            if vars(owner).get(name) is hook:
+                object.__delattr__(owner, name)
+        self._hooks = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _hook(self, owner: Any, writes: dict[str, str]) -> list[tuple[Any, str, Any]]:
+        """Puts a method of the same name before each of the owner's, on this one object."""
+        hooks = []
+        for name, kind in writes.items():
+            method = getattr(owner, name, None)
+            if method is not None:
+                make = self._awatched if asyncio.iscoroutinefunction(method) else self._watched
+                hooks.append((owner, name, make(method, kind)))
+                object.__setattr__(owner, name, hooks[-1][2])  # vector stores are pydantic models
+        return hooks
+
+    def _watched(self, method: Callable[..., Any], kind: str) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            if self._inside.get():
+                return method(*args, **kwargs)
+            write = self._before(kind, args, kwargs)
+            token = self._inside.set(True)
+            try:
+                write.done = method(*args, **kwargs), True
+            finally:
+                self._inside.reset(token)
+                self._after(write)
+            return write.done[0]
+
+        return watched
+
+    def _awatched(self, method: Callable[..., Any], kind: str) -> Callable[..., Any]:
+        @functools.wraps(method)
+        async def watched(*args: Any, **kwargs: Any) -> Any:
+            if self._inside.get():
+                return await method(*args, **kwargs)
+            write = await asyncio.to_thread(self._before, kind, args, kwargs)
+            token = self._inside.set(True)
+            try:
+                write.done = await method(*args, **kwargs), True
+            finally:
+                self._inside.reset(token)
+                await asyncio.shield(asyncio.to_thread(self._after, write))
+            return write.done[0]
+
+        return watched
+
+    def _before(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Write:
+        subject = args[0] if args else next((kwargs[name] for name in _SUBJECTS if name in kwargs), None)
+        with self._lock:
+            write = self._planned(kind, subject, is_plain=args[1:2] == () and "filters" not in kwargs)
+            if self._markers:
+                write.marker = self._markers.pop()
+            else:
+                self._tell(added=[write.marker])  # a write beside another one has a marker of its own
+            self._inventory.believed.difference_update(write.gone)
+        doubt = [self._marker()] if write.is_in_doubt else []
+        self._tell(added=[*write.new, *doubt], removed=[*write.gone, write.marker.ref.id])
+        return write
+
+    def _after(self, write: _Write) -> None:
+        with self._lock:
+            if write.done[1]:
+                self._inventory.believed.update(chunk.ref.id for chunk in write.new)
+                self._inventory.remove(write.node_ids)
+            self._markers.append(write.marker)
+        self._tell(added=[write.marker], removed=[] if write.done[1] else [chunk.ref.id for chunk in write.new])
+
+    def _planned(self, kind: str, subject: Any, *, is_plain: bool) -> _Write:
+        """What a write will do, as far as the inventory tells."""
+        inventory, marker = self._inventory, self._marker()
+        if kind == "add":
+            new, gone = inventory.add(subject or (), self._source)
+            return _Write(marker, new, gone)
+        if kind == "delete_document":
+            node_ids = inventory.held_by(documents=[subject])
+        else:
+            node_ids = list(inventory.nodes) if kind == "clear" else inventory.held_by(nodes=subject or ())
+        unknown = not inventory.is_complete or (kind == "delete_nodes" and not is_plain)
+        return _Write(marker, [], inventory.going(node_ids), node_ids, unknown)
+
+    def _tell(self, added: Iterable[Chunk] = (), removed: Iterable[str] = ()) -> None:
+        self._cache.update_knowledge(KnowledgeUpdate(added=[*added], removed=[*removed], source=self._source))
+
+    def _marker(self) -> Chunk:
+        name = f"smartcache:write:{uuid4().hex}"
+        return Chunk(ChunkRef(name, name, self._source), "")
+
+
+@dataclass
+class _Write:
+    """A write under way: the chunks it brings and takes, the nodes it deletes, whether more may go than is known."""
+
+    marker: Chunk
+    new: list[Chunk]
+    gone: list[str]
+    node_ids: list[str] | tuple[str, ...] = ()
+    is_in_doubt: bool = False
+    done: tuple[Any, bool] = (None, False)
+
+
+_SUBJECTS = ("nodes", "node_ids", "ref_doc_id")
+
+
+def _held(index: Any) -> list[Any]:
+    """The nodes in an index whose docstore keeps them."""
+    nodes = getattr(index.index_struct, "nodes_dict", None)
+    known = None if nodes is None else set(nodes.values())
+    return [node for id, node in index.docstore.docs.items() if known is None or id in known]
