@@ -16,6 +16,7 @@ from smartcache.flights import Flights
 from smartcache.knowledge import Basis, Knowledge, Verdict
 from smartcache.layers.answers import AnswerLayer, Hit, Limits
 from smartcache.layers.chunks import RetrievalCache, plan_context
+from smartcache.layers.recognition import Recognised
 from smartcache.layers.semantic import SemanticIndex
 from smartcache.paths import AsyncSearch, GenerateStep, Path, Search, SearchStep
 from smartcache.policy import HitPolicy, ThresholdPolicy
@@ -191,6 +192,10 @@ class SmartCache:
         return paths.walk_alone(
             self._retrieve(self._desk.read(Request([Turn("user", query)], scope)), query, search), search
         )
+
+    def recognise(self, text: str) -> Recognised:
+        """Which of the passages that searches found lately a prompt holds: its evidence, where only text is left."""
+        return self._retrievals.recognise(text)
 
     def update_knowledge(self, update: KnowledgeUpdate) -> int:
         """Takes a change of the knowledge base in, whole or not at all.
