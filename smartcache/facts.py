@@ -24,8 +24,8 @@ class Facts:
     """What a text states or asks that no similarity may blur.
 
     `hard`: numbers, identifiers, quoted strings and the words of names, in small letters. `words`: every word of the
-    text, so that a name written small still counts as mentioned; `stems`: theirs. `sides`: (axis, side) of each opposite, as in
-    open / closed. `negations`: how many. `asks`: when, where, who, how many …, where the question says so.
+    text, so that a name written small still counts as mentioned; `stems`: theirs. `sides`: (axis, side) of each
+    opposite, as in open / closed. `negations`: how many. `asks`: when, where, who, where the question says so.
     """
 
     hard: frozenset[str]

@@ -90,14 +90,13 @@ class Knowledge:
             return [grown for known in self._growth.values() for grown in known]
 
     def apply(self, update: KnowledgeUpdate) -> list[Fact]:
-        """Takes an update in, whole or not at all. Returns the facts that are new."""
+        """Takes an update in, whole or not at all. Returns the facts it states."""
         with self._lock:
             sequence = self._sequence + 1
             there = {(fact.source, fact.id): fact for fact in _versions(update)}
             gone = {(update.source, id) for id in update.removed} - there.keys()
-            facts = [fact for key, fact in there.items() if self._fact(*key) != fact]
-            growth = [self._grown(fact, update, sequence) for fact in facts]
-            facts += [self._gone(source, id, sequence) for source, id in sorted(gone)]
+            growth = [self._grown(fact, update, sequence) for key, fact in there.items() if self._fact(*key) != fact]
+            facts = [*there.values(), *(self._gone(source, id, sequence) for source, id in sorted(gone))]
             self.load(facts, growth, sequence)
         return facts
 

@@ -36,7 +36,7 @@ class ThresholdPolicy:
     """Accepts a question from `min_similarity` on, under a context from `min_context_similarity` on (cosine, equal is
     enough, 1.0 takes identical vectors only)."""
 
-    def __init__(self, min_similarity: float = 0.88, min_context_similarity: float = 0.85) -> None:
+    def __init__(self, min_similarity: float = 0.90, min_context_similarity: float = 0.85) -> None:
         self.min_similarity = _threshold("min_similarity", min_similarity)
         self.min_context_similarity = _threshold("min_context_similarity", min_context_similarity)
 

@@ -59,6 +59,7 @@ class Entries:
         self._on_damage = on_damage
         self._lock = threading.RLock()
         self._uses: dict[int, float] = {}
+        self._unwritten: list[KnowledgeUpdate] = []
         try:
             self._connection = connect(self.path)
         except DamagedStore as error:
@@ -170,20 +171,27 @@ class Entries:
     def update_knowledge(self, knowledge: Knowledge, update: KnowledgeUpdate) -> None:
         """Applies an update on top of what other processes wrote, and writes it, in one transaction.
 
-        Where the write fails, `knowledge` has the update all the same: nothing stale is served.
+        Where the write fails, OSError is raised, `knowledge` has the update all the same, and the next one writes both.
         """
-        before = knowledge.sequence
-        try:
-            self._write_update(knowledge, update)
-        except sqlite3.Error as error:
-            if knowledge.sequence == before:
-                knowledge.apply(update)
-            raise OSError(f"the knowledge update was not written to {self.path}: {error}; call it again") from error
+        with self._lock:
+            self._unwritten.append(update)
+            try:
+                self._write_updates(knowledge)
+            except sqlite3.Error as error:
+                self._apply_unwritten(knowledge)
+                raise OSError(f"the knowledge update was not written to {self.path}: {error}; call it again") from error
+            self._unwritten.clear()
 
-    def _write_update(self, knowledge: Knowledge, update: KnowledgeUpdate) -> None:
+    def load_knowledge(self, knowledge: Knowledge) -> None:
+        """Takes in what any process wrote, and then what this one could not write."""
+        with self._lock:
+            self._load_written(knowledge)
+            self._apply_unwritten(knowledge)
+
+    def _write_updates(self, knowledge: Knowledge) -> None:
         with self._transaction() as connection:
-            self.load_knowledge(knowledge)
-            facts = knowledge.apply(update)
+            self._load_written(knowledge)
+            facts = self._apply_unwritten(knowledge)
             rows = [(f.source, f.id, f.version, f.content, f.gone_since) for f in facts]
             connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?)", rows)
             connection.execute("DELETE FROM growth")
@@ -191,7 +199,10 @@ class Entries:
             connection.executemany("INSERT INTO growth VALUES (?, ?, ?, ?)", spans)
             connection.execute("INSERT OR REPLACE INTO counters VALUES ('knowledge', ?)", (knowledge.sequence,))
 
-    def load_knowledge(self, knowledge: Knowledge) -> None:
+    def _apply_unwritten(self, knowledge: Knowledge) -> list[Fact]:
+        return [fact for update in self._unwritten for fact in knowledge.apply(update)]
+
+    def _load_written(self, knowledge: Knowledge) -> None:
         facts = [Fact(*row) for row in self._all("SELECT source, chunk, version, content, gone_since FROM facts")]
         growth = [Growth(*row) for row in self._all("SELECT source, kind, since, until FROM growth")]
         counted = self._all("SELECT value FROM counters WHERE name = 'knowledge'")
@@ -274,7 +285,9 @@ def _serialised(entry: Entry) -> dict[str, str | bytes | None]:
         "scope": entry.scope,
         "dialogue": json.dumps([entry.dialogue.history, entry.dialogue.question]),
         "state": entry.state,
-        "answer": json.dumps([answer.text, answer.payload, answer.finish_reason, _refs(answer.citations)]),
+        "answer": json.dumps(
+            [answer.text, answer.payload, answer.finish_reason, _refs(answer.citations), answer.exact_only]
+        ),
         "basis": _basis_text(entry.basis),
     }
     return fields | {"checksum": _checksum(fields.values())}
@@ -287,11 +300,13 @@ def _entry_from(
     if checksum != _checksum((key, request, partition, scope, dialogue, state, answer, basis)):
         raise DamagedStore(f"entry {id} is not what was stored; it is kept aside")
     history, question = json.loads(dialogue)
-    text, payload, finish_reason, citations = json.loads(answer)
+    text, payload, finish_reason, citations, exact_only = json.loads(answer)
     rests_on = _basis_from(basis)
     cited = tuple(ChunkRef(*ref) for ref in citations)
     told = Dialogue(tuple((role, said) for role, said in history), question)
-    replayed = Answer(text, rests_on.evidence, payload, finish_reason=finish_reason, citations=cited)
+    replayed = Answer(
+        text, rests_on.evidence, payload, finish_reason=finish_reason, citations=cited, exact_only=exact_only
+    )
     return Entry(key, request, partition, scope, told, state, replayed, rests_on, created_at, id)
 
 
