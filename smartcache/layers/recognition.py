@@ -40,8 +40,9 @@ def recognised(text: str, retrieved: Iterable[Retrieved]) -> Recognised:
     asked = [query for query, chunks, _ in retrieved if query and query in rest and _any_in(places, chunks)]
     query = max(asked, key=len, default=None)
     of_query = [chunk for q, chunks, is_current in retrieved if q == query and is_current for chunk in chunks]
-    chunks = [chunk for passage in sorted(places, key=places.__getitem__) for chunk, _ in there[passage].values()]
-    return Recognised(tuple(chunks), query, bool(places) and all(chunk.text in places for chunk in of_query))
+    in_order = sorted(places, key=places.__getitem__)
+    found = tuple(chunk for passage in in_order for chunk, _ in there[passage].values())
+    return Recognised(found, query, bool(places) and all(chunk.text in places for chunk in of_query))
 
 
 def _places(text: str, passages: set[str]) -> tuple[dict[str, int], str]:
