@@ -235,7 +235,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The search of a prompt that holds what was found: it finds that, whatever it is asked, and is never remembered."""
+    """The search of a prompt that holds what was found: it finds that, whatever it is asked; never remembered."""
 
     passages: tuple[Chunk, ...]
 
