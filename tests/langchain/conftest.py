@@ -1,5 +1,6 @@
 """A chat model that counts its calls, and caches over the deterministic embedder: shared by the LangChain tests."""
 
+import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -64,7 +65,7 @@ class CountingChat(BaseChatModel):
                 id=message.id,
                 additional_kwargs=message.additional_kwargs,
                 tool_call_chunks=[
-                    {"name": c["name"], "args": str(c["args"]).replace("'", '"'), "id": c["id"], "index": n}
+                    {"name": c["name"], "args": json.dumps(c["args"]), "id": c["id"], "index": n}
                     for n, c in enumerate(message.tool_calls)
                 ],
                 usage_metadata=message.usage_metadata,
