@@ -9,10 +9,12 @@ if find_spec("langchain_core") is None:
 
 from langchain_smartcache.chat import ChatSmartCache
 from langchain_smartcache.llm_cache import SmartLLMCache
+from langchain_smartcache.local import ChatLocalModel
 from langchain_smartcache.retriever import SmartCacheRetriever
 from langchain_smartcache.watch import watch_vectorstore
 
 __all__ = [
+    "ChatLocalModel",
     "ChatSmartCache",
     "SmartCacheRetriever",
     "SmartLLMCache",

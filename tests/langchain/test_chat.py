@@ -9,8 +9,9 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.globals import set_llm_cache
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.runnables import ConfigurableField
-from langchain_smartcache import ChatSmartCache
 from pydantic import BaseModel
+
+from langchain_smartcache import ChatSmartCache
 from smartcache import SmartCache
 from smartcache.testing import BagOfWordsEmbedder
 

@@ -17,6 +17,7 @@ from langchain_core.messages import (
     message_chunk_to_message,
 )
 from langchain_core.tools import tool
+
 from langchain_smartcache import ChatSmartCache
 from smartcache import SmartCache
 

@@ -8,6 +8,7 @@ from langchain_core.language_models import FakeListLLM
 from langchain_core.load import dumps
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, Generation
+
 from langchain_smartcache import SmartLLMCache
 from smartcache import Chunk, ChunkRef, KnowledgeUpdate, SmartCache
 from smartcache.testing import BagOfWordsEmbedder

@@ -10,8 +10,9 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_smartcache import ChatSmartCache, SmartCacheRetriever, watch_vectorstore
 from pydantic import PrivateAttr
+
+from langchain_smartcache import ChatSmartCache, SmartCacheRetriever, watch_vectorstore
 from smartcache.testing import BagOfWordsEmbedder
 
 TEMPLATE = (
@@ -184,7 +185,9 @@ def edit(store: Any) -> None:
 CHANGES = {
     "edit": edit,
     "delete": lambda store: store.delete(["heating"]),
-    "add": lambda store: store.add_documents([document("new", "The heating is turned on by the janitor where you ask.")]),
+    "add": lambda store: store.add_documents(
+        [document("new", "The heating is turned on by the janitor where you ask.")]
+    ),
     "add texts": lambda store: store.add_texts(["Where the heating can be turned on is written in the hall."]),
 }
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+
 from langchain_smartcache import ChatSmartCache
 
 QUESTION = "How do I reset the thermostat?"

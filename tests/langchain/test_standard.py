@@ -9,9 +9,10 @@ pytest.importorskip("langchain_tests")
 from langchain_core.caches import BaseCache
 from langchain_core.language_models import BaseChatModel
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from langchain_smartcache import ChatSmartCache, SmartLLMCache
 from langchain_tests.integration_tests import AsyncCacheTestSuite, SyncCacheTestSuite
 from langchain_tests.unit_tests import ChatModelUnitTests
+
+from langchain_smartcache import ChatLocalModel, ChatSmartCache, SmartLLMCache
 from smartcache import SmartCache
 from smartcache.testing import BagOfWordsEmbedder
 
@@ -56,3 +57,19 @@ class TestChatSmartCache(ChatModelUnitTests):
     @property
     def chat_model_params(self) -> dict[str, Any]:
         return {"model": ChatWithTools(), "cache": SmartCache.open(mode="exact")}
+
+
+class NamedModel:
+    """As much of a LocalModel as the suite looks at."""
+
+    name = "tiny@0123"
+
+
+class TestChatLocalModel(ChatModelUnitTests):
+    @property
+    def chat_model_class(self) -> type[BaseChatModel]:
+        return ChatLocalModel
+
+    @property
+    def chat_model_params(self) -> dict[str, Any]:
+        return {"model": NamedModel()}

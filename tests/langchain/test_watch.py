@@ -7,6 +7,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+
 from langchain_smartcache import SmartCacheRetriever, watch_vectorstore
 from smartcache import Answer, ChunkRef, Request, Turn
 from smartcache.keys import content_version
