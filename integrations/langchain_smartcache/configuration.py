@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
+from types import CodeType, FunctionType
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel, BaseLanguageModel
@@ -95,6 +96,8 @@ def stable(value: Any, opaque: Opaque, depth: int = 0) -> Any:
         return {digest(stable(part, opaque, deeper)) for part in value}
     if isinstance(value, BaseLanguageModel):
         return configuration(value)
+    if isinstance(value, FunctionType):
+        return [by_class_and_name(value), _code_of(value.__code__), _constants_in(value)]
     if isinstance(value, BaseModel):
         return {"class": type(value).__qualname__, "fields": fields_of(value, opaque, deeper)}
     return opaque(value)
@@ -104,6 +107,18 @@ def by_class_and_name(value: Any) -> list[str]:
     owner = value if isinstance(value, type) or hasattr(value, "__qualname__") else type(value)
     name = getattr(value, "name", "")
     return [f"{getattr(owner, '__module__', '')}.{owner.__qualname__}", name if isinstance(name, str) else ""]
+
+
+def _code_of(code: CodeType) -> list[Any]:
+    """What a function does, so that two of the same name are two."""
+    constants = [_code_of(part) if isinstance(part, CodeType) else repr(part) for part in code.co_consts]
+    return [code.co_code, list(code.co_names), [text for text in constants if " at 0x" not in text]]
+
+
+def _constants_in(function: FunctionType) -> list[Any]:
+    """What a function has around it that does not change."""
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    return [value for value in cells if isinstance(value, str | float | bytes)]
 
 
 def _is_state(name: str, value: Any) -> bool:

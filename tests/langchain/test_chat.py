@@ -1,6 +1,7 @@
 """ChatSmartCache: every way of calling a chat model shares one cache, and a hit tells that it is one."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -174,6 +175,27 @@ def test_a_streamed_hit_gives_tokens_to_callbacks(model: Any, cache: Any) -> Non
     assert callbacks.seen == ["start", "token", "token", "token", "end"]
 
 
+async def test_event_streams_tell_of_a_hit_as_of_a_live_answer(model: Any, cache: Any) -> None:
+    chat = ChatSmartCache(model=model, cache=cache)
+
+    async def text() -> str:
+        events = [event async for event in chat.astream_events(QUESTION, version="v2")]
+        return "".join(event["data"]["chunk"].content for event in events if event["event"] == "on_chat_model_stream")
+
+    assert await text() == await text() == "answer number 1"
+    assert model.calls == 1
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.LangChainBetaWarning")
+def test_typed_event_streams_give_the_same_text_and_tool_calls(cache: Any, replying: Any) -> None:
+    model = replying(content="Let me see", tool_calls=[{"name": "look_up", "args": {"part": 7}, "id": "1"}])
+    chat = ChatSmartCache(model=model, cache=cache)
+    outputs = [chat.stream_events(QUESTION, version="v3").output for _ in range(2)]
+    assert outputs[0].content == outputs[1].content
+    assert outputs[0].tool_calls == outputs[1].tool_calls
+    assert model.calls == 1
+
+
 def test_langchains_global_cache_does_not_answer_as_well(model: Any, cache: Any) -> None:
     chat = ChatSmartCache(model=model, cache=cache)
     set_llm_cache(theirs := InMemoryCache())
@@ -274,7 +296,7 @@ def test_structured_output_of_the_models_own_kind_goes_through_the_cache(cache: 
         def with_structured_output(self, schema: Any, **kwargs: Any) -> Any:
             return self.bind(response_format=schema) | JsonOutputParser()
 
-    model = OwnWay(reply=lambda call, messages: AIMessage('{"n": %d}' % call))
+    model = OwnWay(reply=lambda call, messages: AIMessage(json.dumps({"n": call})))
     chat = ChatSmartCache(model=model, cache=cache)
     assert [chat.with_structured_output({"title": title}).invoke("n?") for title in "aab"] == [
         {"n": 1}, {"n": 1}, {"n": 2},

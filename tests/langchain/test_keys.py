@@ -252,6 +252,14 @@ def test_counts_that_a_model_keeps_of_itself_are_not_settings(cache: Any) -> Non
     assert chat.invoke(QUESTION).content == "other"
 
 
+def test_a_function_in_a_model_counts_by_what_it_does(model: Any, cache: Any) -> None:
+    for reply in (lambda call, messages: AIMessage("yes"), lambda call, messages: AIMessage("no")):
+        assert ChatSmartCache(model=type(model)(reply=reply), cache=cache).invoke(QUESTION).content == (
+            reply(1, []).content
+        )
+    assert cache.stats().exact == 0
+
+
 def test_an_object_in_a_model_counts_by_its_class_and_name(model: Any, cache: Any) -> None:
     class Client:
         def __init__(self, name: str) -> None:

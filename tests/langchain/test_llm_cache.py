@@ -104,8 +104,10 @@ def test_what_cannot_be_restored_is_not_stored_and_counted(llm_cache: Any, cache
         [],
         [Generation(text=" ")],
         [Generation(text="yes", generation_info={"finish_reason": "length"})],
-        [Generation(text="yes", generation_info={"finish_reason": "stop"})]
-        + [Generation(text="no", generation_info={"finish_reason": "content_filter"})],
+        [
+            Generation(text="yes", generation_info={"finish_reason": "stop"}),
+            Generation(text="no", generation_info={"finish_reason": "content_filter"}),
+        ],
         [ChatGeneration(message=AIMessage("", invalid_tool_calls=[{**CALL, "args": "{", "error": None}]))],
     ],
     ids=["nothing", "empty", "length", "filtered second", "invalid tool call"],
