@@ -15,6 +15,7 @@ from smartcache.events import Event, Events, Stats
 from smartcache.knowledge import Basis, Verdict
 from smartcache.layers.answers import Hit, Limits
 from smartcache.layers.chunks import plan_context
+from smartcache.layers.recognition import Recognised
 from smartcache.paths import Path
 from smartcache.policy import HitPolicy
 from smartcache.types import Answer, Chunk, KnowledgeUpdate, Request, Turn
@@ -172,6 +173,10 @@ class SmartCache:
         return paths.walk_alone(
             self._retrieve(self._desk.read(Request([Turn("user", query)], scope)), query, search), search
         )
+
+    def recognise(self, text: str) -> Recognised:
+        """Which of the passages that searches found lately a prompt holds: its evidence, where only text is left."""
+        return self._retrievals.recognise(text)
 
     def update_knowledge(self, update: KnowledgeUpdate) -> int:
         """Takes a change of the knowledge base in, whole or not at all.

@@ -7,14 +7,18 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal
 
 from smartcache.keys import digest
 from smartcache.knowledge import Basis, Knowledge, Verdict
+from smartcache.layers.recognition import Recognised, recognised
 from smartcache.types import Chunk, ChunkRef
 
 Order = Literal["given", "hash"]
 Search = Callable[[str], Sequence[Chunk]]
+
+RECENT_RETRIEVALS = 256  # looked through for what a prompt holds: what it was made from was found just now
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ class RetrievalCache:
         with self._lock:
             key = self._key(scope, query, search)
             known = self._found.get(key) if key else None
-            if key and known and self._knowledge.judge(known.basis) is Verdict.CURRENT:
+            if key and known and self._is_current(known):
                 self._found.move_to_end(key)
                 return known.chunks
             return None
@@ -86,6 +90,15 @@ class RetrievalCache:
                 self._found.move_to_end(key)
                 while len(self._found) > self._max_entries:
                     self._found.popitem(last=False)
+
+    def recognise(self, text: str) -> Recognised:
+        """Which of the passages found by the last searches `text` holds."""
+        with self._lock:
+            recent = list(islice(reversed(self._found.items()), RECENT_RETRIEVALS))
+        return recognised(text, [(query, known.chunks, self._is_current(known)) for (_, _, query), known in recent])
+
+    def _is_current(self, known: Retrieval) -> bool:
+        return self._knowledge.judge(known.basis) is Verdict.CURRENT
 
     def forget(self, scope: str | None = None, chunk_ids: Sequence[str] | None = None) -> None:
         """Forgets the retrievals that meet every condition given: of `scope`, or that found one of `chunk_ids`."""

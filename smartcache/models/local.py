@@ -153,13 +153,20 @@ class LocalModel:
         return [self.generate(prompt, max_new_tokens=max_new_tokens, stop=stop, **sampling) for prompt in prompts]
 
     def stream(
-        self, prompt: Prompt, *, max_new_tokens: int = 256, stop: Sequence[str] = (), **sampling: Any
+        self,
+        prompt: Prompt,
+        *,
+        max_new_tokens: int = 256,
+        stop: Sequence[str] = (),
+        on_end: Callable[[Generation], object] | None = None,
+        **sampling: Any,
     ) -> Iterator[str]:
         """The text of `generate`, in pieces as they come; no piece ends inside a character.
 
-        Mistakes in the call raise here, not at the first piece. Dropping the iterator ends the generation.
+        Mistakes in the call raise here, not at the first piece. Dropping the iterator ends the generation. `on_end`
+        gets the whole generation after its last piece: a stream that was cut short can be told from one that ended.
         """
-        return iter(self._run(prompt, max_new_tokens, stop, sampling))
+        return self._run(prompt, max_new_tokens, stop, sampling).pieces(on_end)
 
     def tokens_of(self, prompt: Prompt) -> list[int]:
         """The token ids of a prompt, as the model reads it and as its prefix is known by."""
@@ -233,6 +240,14 @@ class _Run:
         finally:
             self._seconds = perf_counter() - started
             self._count(self._progress)
+
+    def pieces(self, on_end: Callable[[Generation], object] | None) -> Iterator[str]:
+        text = []
+        for piece in self:
+            text.append(piece)
+            yield piece
+        if on_end:
+            on_end(self.generation("".join(text)))
 
     def generation(self, text: str) -> Generation:
         return Generation(

@@ -216,3 +216,10 @@ def test_a_transformers_that_is_too_old_is_refused(local_model: MakeModel, monke
     monkeypatch.setattr("importlib.metadata.version", lambda _: "5.23.1")
     with pytest.raises(ImportError, match=r"transformers 5\.23\.1 is too old: run  pip install -U"):
         local_model()
+
+
+def test_a_stream_gives_its_account_at_the_end(model: LocalModel) -> None:
+    accounts: list[Any] = []
+    text = "".join(model.stream(PROMPT, max_new_tokens=5, on_end=accounts.append))
+    assert [(account.text, account.finish_reason) for account in accounts] == [(text, "length")]
+    assert accounts[0].token_ids == model.generate(PROMPT, max_new_tokens=5).token_ids

@@ -1,0 +1,276 @@
+"""A LangChain chat model that answers from the cache where that is right, and from the model it wraps otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage, message_chunk_to_message
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable, RunnableBinding
+from langchain_core.tools import BaseTool
+from pydantic import Field, model_validator
+
+from langchain_smartcache.configuration import options_of, schema_of, variant_of
+from langchain_smartcache.payload import answer_of
+from langchain_smartcache.prompts import prompt_of
+from langchain_smartcache.replay import chunks_of, hit_chunks, hit_result, live_chunk, live_result
+from langchain_smartcache.structured import with_model_replaced
+from smartcache import Answer, Chunk, Request, SmartCache
+from smartcache.paths import AsyncSearch, Search
+
+FOR_THE_CACHE = ("cache", "sample_index")  # options of a call that the model behind never sees
+
+
+class ChatSmartCache(BaseChatModel):
+    """Caches `invoke`, `stream`, `batch` and their async twins of any chat model; all of them share what is stored.
+
+        model = ChatSmartCache(model=ChatOpenAI(temperature=0), cache=SmartCache.open("answers.db"), scope="tenant")
+
+    `scope` says who may share answers; nothing in a message or a call's options can change it (where the tenant comes
+    with the call, use LangChain's `configurable_fields(scope=...)`). `search` finds passages for a question, as in
+    `SmartCacheRetriever.search`: where a chain's documents cannot be recognised in the prompt, it confirms hits and
+    names the evidence. The documents in the prompt go to the model as they are, whatever it finds.
+
+    For one call: `invoke(..., cache=False)` passes the cache by, `cache="refresh"` answers anew and stores, and
+    `sample_index=n` keeps the n-th draw of a sampled answer apart. A model or call with a temperature above 0 is not
+    cached otherwise (see `SmartCache.open(cache_sampled=True)`).
+
+    `response_metadata["smartcache"]` says what happened, as `live_result` and `hit_result` document. On a hit
+    `usage_metadata` is zero, so that summing it bills nothing twice; the original is kept there.
+    """
+
+    model: BaseChatModel
+    smart_cache: SmartCache = Field(exclude=True)
+    scope: str = ""
+    search: Callable[[str], Sequence[Chunk]] | None = Field(default=None, exclude=True)
+    bound: dict[str, Any] = Field(default_factory=dict)
+    """Options that the model behind holds inside where no field tells them: tools it was bound to."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_cache(cls, values: Any) -> Any:
+        """`cache=` is our cache. LangChain's field of that name is False: its own cache must not answer as well."""
+        if isinstance(values, Mapping) and "smart_cache" not in values:
+            values = {**values, "smart_cache": values.get("cache")}
+        return {**values, "cache": False} if isinstance(values, Mapping) else values
+
+    @model_validator(mode="after")
+    def _take_surroundings(self) -> ChatSmartCache:
+        """The callbacks, tags and output form of the model behind are ours: its own run is not started."""
+        for name in ("callbacks", "tags", "metadata", "output_version"):
+            if getattr(self, name) is None:
+                setattr(self, name, getattr(self.model, name))
+        return self
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        call = self._call(messages, stop, kwargs)
+        results: list[ChatResult] = []
+
+        def generate(request: Request, chunks: tuple[Chunk, ...]) -> Answer:
+            if self.model.rate_limiter:
+                self.model.rate_limiter.acquire(blocking=True)
+            live = self.model._generate
+            results.append(live(messages, stop=stop, **_told(live, run_manager), **call.passed))
+            return answer_of(results[-1])
+
+        answer = self.smart_cache.answer(call.request, generate, search=call.search)
+        return hit_result(answer) if answer.is_hit else live_result(results[-1])
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        call = await asyncio.to_thread(self._call, messages, stop, kwargs)
+        results: list[ChatResult] = []
+
+        async def generate(request: Request, chunks: tuple[Chunk, ...]) -> Answer:
+            if self.model.rate_limiter:
+                await self.model.rate_limiter.aacquire(blocking=True)
+            live = self.model._agenerate
+            results.append(await live(messages, stop=stop, **_told(live, run_manager), **call.passed))
+            return answer_of(results[-1])
+
+        answer = await self.smart_cache.aanswer(call.request, generate, search=call.asearch)
+        return hit_result(answer) if answer.is_hit else live_result(results[-1])
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        call = self._call(messages, stop, kwargs)
+
+        def generate(request: Request, chunks: tuple[Chunk, ...]) -> Iterator[ChatGenerationChunk | Answer]:
+            if self.model.rate_limiter:
+                self.model.rate_limiter.acquire(blocking=True)
+            seen = _Seen()
+            if self.model._should_stream(async_api=False, **{**call.passed, "stream": True}):
+                live = self.model._stream
+                for chunk in live(messages, stop=stop, **_told(live, run_manager), **call.passed):
+                    yield seen.passed_on(chunk)
+            else:
+                whole = self.model._generate
+                result = whole(messages, stop=stop, **_told(whole, run_manager), **call.passed)
+                for chunk in chunks_of(result.generations[0], result.llm_output, split="whole"):
+                    yield seen.passed_on(chunk)
+            yield seen.answer()
+
+        yield from self.smart_cache.stream(call.request, generate, search=call.search, replay=hit_chunks)
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        call = await asyncio.to_thread(self._call, messages, stop, kwargs)
+
+        async def generate(request: Request, chunks: tuple[Chunk, ...]) -> AsyncIterator[ChatGenerationChunk | Answer]:
+            if self.model.rate_limiter:
+                await self.model.rate_limiter.aacquire(blocking=True)
+            seen = _Seen()
+            if self.model._should_stream(async_api=True, **{**call.passed, "stream": True}):
+                live = self.model._astream
+                async for chunk in live(messages, stop=stop, **_told(live, run_manager), **call.passed):
+                    yield seen.passed_on(chunk)
+            else:
+                whole = self.model._agenerate
+                result = await whole(messages, stop=stop, **_told(whole, run_manager), **call.passed)
+                for chunk in chunks_of(result.generations[0], result.llm_output, split="whole"):
+                    yield seen.passed_on(chunk)
+            yield seen.answer()
+
+        async for chunk in self.smart_cache.astream(call.request, generate, search=call.asearch, replay=hit_chunks):
+            yield chunk
+
+    def _call(self, messages: list[BaseMessage], stop: list[str] | None, options: dict[str, Any]) -> _Call:
+        prompt = prompt_of(messages, self.smart_cache)
+        in_key = options_of(self.model, stop, {**self.bound, **options})
+        request = Request(prompt.turns, self.scope, variant_of(self.model), in_key)
+        passed = {name: value for name, value in options.items() if name not in FOR_THE_CACHE}
+        return _Call(request, passed, _Found(prompt.passages) if prompt.passages else self.search)
+
+    def bind_tools(
+        self,
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        *,
+        tool_choice: str | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """As the model behind binds them; they are part of every key."""
+        chosen = {} if tool_choice is None else {"tool_choice": tool_choice}
+        bound = self.model.bind_tools(tools, **chosen, **kwargs)
+        binding = bound if isinstance(bound, RunnableBinding) else RunnableBinding(bound=bound)
+        model, options = binding.bound, dict(binding.kwargs)
+        if not isinstance(model, BaseChatModel):
+            raise TypeError(
+                f"{type(self.model).__name__}.bind_tools gave a {type(model).__name__}: it cannot be cached"
+            )
+        in_model = {} if "tools" in options else {"tools": [schema_of(tool) for tool in tools], **chosen}
+        ours = self.model_copy(update={"model": model, "bound": self.bound | in_model})
+        return RunnableBinding(bound=ours, kwargs=options, config=binding.config)
+
+    def with_structured_output(self, schema: Any, *, include_raw: bool = False, **kwargs: Any) -> Runnable[Any, Any]:
+        """As the model behind does it, with its calls through the cache."""
+        if type(self.model).with_structured_output is BaseChatModel.with_structured_output:
+            return super().with_structured_output(schema, include_raw=include_raw, **kwargs)
+        own = self.model.with_structured_output(schema, include_raw=include_raw, **kwargs)
+        return with_model_replaced(own, type(self.model), lambda model: self.model_copy(update={"model": model}))
+
+    @property
+    def _llm_type(self) -> str:
+        return f"smartcache-{self.model._llm_type}"
+
+    @property
+    def _identifying_params(self) -> Mapping[str, Any]:
+        return self.model._identifying_params
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
+        return self.model._get_ls_params(stop=stop, **kwargs)
+
+    def _resolve_model_profile(self) -> Any:
+        return self.model.profile
+
+    def get_token_ids(self, text: str) -> list[int]:
+        return self.model.get_token_ids(text)
+
+    def get_num_tokens(self, text: str) -> int:
+        return self.model.get_num_tokens(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One call: what the cache is asked, what the model gets, and how to search for what the answer rests on."""
+
+    request: Request
+    passed: dict[str, Any]
+    search: Search | None
+
+    @property
+    def asearch(self) -> AsyncSearch | None:
+        search = self.search
+        return (
+            search if search is None or isinstance(search, _Found) else lambda query: asyncio.to_thread(search, query)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The search of a prompt that holds what was found: it finds that, whatever it is asked; never remembered."""
+
+    passages: tuple[Chunk, ...]
+
+    def __call__(self, query: str) -> tuple[Chunk, ...]:
+        return self.passages
+
+
+class _Seen:
+    """A live stream as it passes: copies of its chunks, since the reader owns the chunks themselves."""
+
+    def __init__(self) -> None:
+        self._chunks: list[ChatGenerationChunk] = []
+        self._is_whole = True
+
+    def passed_on(self, chunk: ChatGenerationChunk) -> ChatGenerationChunk:
+        try:
+            self._chunks.append(copy.deepcopy(chunk))
+        except Exception:  # a chunk may hold anything, a lock for one: such an answer is not kept, and that is counted
+            self._chunks.append(chunk)
+            self._is_whole = False
+        return live_chunk(chunk) if len(self._chunks) == 1 else chunk
+
+    def answer(self) -> Answer:
+        if not self._chunks:
+            return Answer("")
+        if not self._is_whole:
+            return Answer("", payload=self)
+        whole = self._chunks[0] + self._chunks[1:]
+        message = message_chunk_to_message(whole.message)
+        return answer_of(
+            ChatResult(generations=[ChatGeneration(message=message, generation_info=whole.generation_info)])
+        )
+
+
+def _told(method: Callable[..., Any], run_manager: Any) -> dict[str, Any]:
+    """The run for callbacks, where the model's method takes one."""
+    takes_it = run_manager is not None and "run_manager" in inspect.signature(method).parameters
+    return {"run_manager": run_manager} if takes_it else {}

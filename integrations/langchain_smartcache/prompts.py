@@ -1,0 +1,64 @@
+"""A prompt taken apart: the question that a template holds, and the passages it was filled with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from langchain_core.messages import BaseMessage
+
+from langchain_smartcache.messages import turn_of
+from smartcache import Chunk, SmartCache, Turn
+from smartcache.keys import content_version
+
+PASSAGE, QUESTION = "\ue000", "\ue001"  # stand in a template where they were: letters for private use
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The turns of a prompt, and the passages that it rests on; `passages` is None where they are not all known."""
+
+    turns: tuple[Turn, ...]
+    passages: tuple[Chunk, ...] | None
+
+
+def prompt_of(messages: Sequence[BaseMessage], cache: SmartCache) -> Prompt:
+    """Documents reach a model as text. What a `SmartCacheRetriever` found lately is recognised in it word for word.
+
+    A user's message that holds such passages becomes two turns: a hard one with the template and the passages, which
+    must be equal for an answer to be shared, and one with the question alone, which need only be near. Where the
+    question cannot be told from the template, the second holds both. A document that was cut or rewritten on its way
+    is not recognised; the prompt then rests on everything.
+    """
+    turns = [turn_of(message) for message in messages]
+    found = cache.recognise("\n".join(turn.text for turn in turns))
+    if not found.chunks:
+        return Prompt(tuple(turns), None)
+    parted = tuple(part for turn in turns for part in _parted(turn, cache))
+    return Prompt(parted, found.chunks if found.is_complete else None)
+
+
+def _parted(turn: Turn, cache: SmartCache) -> Iterator[Turn]:
+    found = None if turn.role != "user" or turn.data else cache.recognise(turn.text)
+    if not found or not found.chunks or PASSAGE in turn.text or QUESTION in turn.text:
+        yield turn
+        return
+    frame, passages = _frame(turn.text, found.chunks)
+    if found.query and found.query in frame:
+        yield Turn("tool", frame.replace(found.query, QUESTION), {"passages": passages})
+        yield Turn("user", found.query)
+    else:
+        yield Turn("tool", "", {"passages": passages})
+        yield Turn("user", frame)
+
+
+def _frame(text: str, chunks: Sequence[Chunk]) -> tuple[str, list[list[str]]]:
+    """The text with a mark for each passage, and which passages they are, in order."""
+    refs: dict[str, list[list[str]]] = {}
+    for chunk in chunks:
+        ref = [chunk.ref.source, chunk.ref.id, chunk.ref.version, content_version(chunk.text)]
+        refs.setdefault(chunk.text, []).append(ref)
+    pattern = re.compile("|".join(re.escape(passage) for passage in sorted(refs, key=len, reverse=True)))
+    passages = [ref for match in pattern.finditer(text) for ref in refs[match.group()]]
+    return pattern.sub(PASSAGE, text), passages

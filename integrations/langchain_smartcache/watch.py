@@ -1,0 +1,208 @@
+"""Changes of a LangChain vector store, told to the cache as they happen."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from langchain_core.documents import Document
+from langchain_core.runnables.config import run_in_executor
+from langchain_core.vectorstores import VectorStore
+
+from langchain_smartcache.documents import chunk_of
+from smartcache import Chunk, ChunkRef, KnowledgeUpdate, SmartCache
+
+Store = TypeVar("Store", bound=VectorStore)
+
+
+def watch_vectorstore(vectorstore: Store, cache: SmartCache, source: str = "") -> Store:
+    """Tells `cache` of every add and delete on this very object from now on, and returns it. LangChain's `index()`
+    needs no more: what it deletes and adds again unchanged keeps its answers.
+
+    An update is told in two parts. **Before** the store changes, the ids concerned are gone for the cache: an answer
+    under way that was given their old text is not stored as current, and a process that dies half way has promised
+    nothing. **After** it, what is there now is told: text that came back as it was is known again, and whatever was
+    searched in between is in doubt. Telling only before would miss the search that ran after the news and ahead of the
+    change; telling only after would lose the news if the change failed half way. Where the change raises, or the store
+    says that it did not delete, the store itself is asked what it holds (`get_by_ids`); what it cannot say stays gone,
+    the safe side, until the change is made again.
+
+    A change that names no ids (a filter, or all) puts everything found in `source` in doubt. A source that vanishes
+    without a delete is not seen: LangChain's incremental cleanup does not report it; call `cache.update_knowledge`.
+    Raises OSError where the cache cannot write the news down, before the store is changed or after.
+    """
+    _Watch(vectorstore, cache, source).begin()
+    return vectorstore
+
+
+@dataclass
+class _Change:
+    """One change under way. `ids`: the documents concerned, as far as they are named. `before`: those among them that
+    the store held; `after`: those that it was given."""
+
+    ids: list[str]
+    before: dict[str, Document] = field(default_factory=dict)
+    after: dict[str, Document] = field(default_factory=dict)
+    names_all: bool = True
+    is_done: bool = False
+
+
+class _Watch:
+    def __init__(self, store: VectorStore, cache: SmartCache, source: str) -> None:
+        self._store, self._cache, self._source = store, cache, source
+
+    def begin(self) -> None:
+        """Puts our methods before the store's, on this object only."""
+        for name in ("add_documents", "add_texts", "delete", "aadd_documents", "aadd_texts", "adelete"):
+            setattr(self._store, name, getattr(self, f"_{name}")(getattr(self._store, name)))
+
+    def _add_documents(self, change_store: Callable[..., Any]) -> Callable[..., Any]:
+        def add_documents(documents: Iterable[Document], *args: Any, **kwargs: Any) -> Any:
+            documents = list(documents)
+            with self._told(_addition(documents, _ids(args, kwargs, 0))) as change:
+                ids = change_store(documents, *args, **kwargs)
+                _note(change, documents, ids)
+                return ids
+
+        return add_documents
+
+    def _aadd_documents(self, change_store: Callable[..., Any]) -> Callable[..., Any]:
+        async def aadd_documents(documents: Iterable[Document], *args: Any, **kwargs: Any) -> Any:
+            documents = list(documents)
+            async with self._atold(_addition(documents, _ids(args, kwargs, 0))) as change:
+                ids = await change_store(documents, *args, **kwargs)
+                _note(change, documents, ids)
+                return ids
+
+        return aadd_documents
+
+    def _add_texts(self, change_store: Callable[..., Any]) -> Callable[..., Any]:
+        def add_texts(texts: Iterable[str], *args: Any, **kwargs: Any) -> Any:
+            texts = list(texts)
+            documents = _documents(texts, _argument("metadatas", args, kwargs, 0))
+            with self._told(_addition(documents, _ids(args, kwargs, 1))) as change:
+                ids = change_store(texts, *args, **kwargs)
+                _note(change, documents, ids)
+                return ids
+
+        return add_texts
+
+    def _aadd_texts(self, change_store: Callable[..., Any]) -> Callable[..., Any]:
+        async def aadd_texts(texts: Iterable[str], *args: Any, **kwargs: Any) -> Any:
+            texts = list(texts)
+            documents = _documents(texts, _argument("metadatas", args, kwargs, 0))
+            async with self._atold(_addition(documents, _ids(args, kwargs, 1))) as change:
+                ids = await change_store(texts, *args, **kwargs)
+                _note(change, documents, ids)
+                return ids
+
+        return aadd_texts
+
+    def _delete(self, change_store: Callable[..., Any]) -> Callable[..., Any]:
+        def delete(*args: Any, **kwargs: Any) -> Any:
+            with self._told(_deletion(_ids(args, kwargs, 0))) as change:
+                said = change_store(*args, **kwargs)
+                change.is_done = said is not False
+                return said
+
+        return delete
+
+    def _adelete(self, change_store: Callable[..., Any]) -> Callable[..., Any]:
+        async def adelete(*args: Any, **kwargs: Any) -> Any:
+            async with self._atold(_deletion(_ids(args, kwargs, 0))) as change:
+                said = await change_store(*args, **kwargs)
+                change.is_done = said is not False
+                return said
+
+        return adelete
+
+    @contextmanager
+    def _told(self, change: _Change) -> Iterator[_Change]:
+        self._tell_before(change)
+        try:
+            yield change
+        finally:
+            self._tell_after(change)
+
+    @asynccontextmanager
+    async def _atold(self, change: _Change) -> AsyncIterator[_Change]:
+        await run_in_executor(None, self._tell_before, change)
+        try:
+            yield change
+        finally:
+            await run_in_executor(None, self._tell_after, change)
+
+    def _tell_before(self, change: _Change) -> None:
+        change.before = self._held(change.ids)
+        if change.ids:
+            self._cache.update_knowledge(KnowledgeUpdate(removed=change.ids, source=self._source))
+
+    def _tell_after(self, change: _Change) -> None:
+        there = change.after if change.is_done else self._held(change.ids)
+        chunks = {id: chunk_of(document, self._source, id) for id, document in there.items()}
+        new_text = [id for id in chunks if id in change.before and change.before[id].page_content != chunks[id].text]
+        added = [chunk for id, chunk in chunks.items() if id not in new_text]
+        doubt = [] if change.names_all and self._tells_ids else [self._anything()]
+        update = KnowledgeUpdate([*added, *doubt], [chunks[id] for id in new_text], source=self._source)
+        if update.added or update.changed:
+            self._cache.update_knowledge(update)
+        if relabelled := [id for id in chunks if _only_metadata_differs(change.before.get(id), there[id])]:
+            self._cache.forget(chunk_ids=relabelled)
+
+    def _held(self, ids: Sequence[str]) -> dict[str, Document]:
+        """Which of `ids` the store holds, as far as it can say."""
+        if not ids or not self._tells_ids:
+            return {}
+        try:
+            return {str(document.id): document for document in self._store.get_by_ids(list(ids)) if document.id}
+        except Exception:  # a store in trouble says nothing, and what it does not say stays gone
+            return {}
+
+    @property
+    def _tells_ids(self) -> bool:
+        """Whether the store knows its documents by id. Where it does not, those that it finds carry none either, and
+        which of them a change concerned cannot be told."""
+        return type(self._store).get_by_ids is not VectorStore.get_by_ids
+
+    def _anything(self) -> Chunk:
+        """Text that might be any: a search in this source that began before it is in doubt."""
+        return Chunk(ChunkRef(f"unnamed:{uuid4().hex}", uuid4().hex, self._source), "")
+
+
+def _addition(documents: Sequence[Document], ids: list[str | None] | None) -> _Change:
+    named = ids or [document.id for document in documents]
+    return _Change([id for id in named if id])
+
+
+def _deletion(ids: list[str | None] | None) -> _Change:
+    return _Change([id for id in ids or [] if id], names_all=ids is not None)
+
+
+def _note(change: _Change, documents: Sequence[Document], ids: Any) -> None:
+    """Takes down what a store said it added: the ids that it gave, in order."""
+    given = [str(id) for id in ids] if isinstance(ids, list | tuple) else []
+    change.after = dict(zip(given, documents, strict=False))
+    change.names_all = len(given) == len(documents)
+    change.is_done = True
+
+
+def _documents(texts: Sequence[str], metadatas: Any) -> list[Document]:
+    return [Document(page_content=text, metadata=(metadatas or [{}] * len(texts))[n]) for n, text in enumerate(texts)]
+
+
+def _ids(args: tuple[Any, ...], kwargs: dict[str, Any], place: int) -> list[str | None] | None:
+    ids = _argument("ids", args, kwargs, place)
+    if ids is None:
+        return None
+    return [None if id is None else str(id) for id in ([ids] if isinstance(ids, str) else ids)]
+
+
+def _argument(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], place: int) -> Any:
+    return kwargs[name] if name in kwargs else args[place] if len(args) > place else None
+
+
+def _only_metadata_differs(before: Document | None, after: Document) -> bool:
+    return before is not None and before.page_content == after.page_content and before.metadata != after.metadata

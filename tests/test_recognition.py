@@ -1,0 +1,53 @@
+"""What a prompt rests on, told from its text."""
+
+from smartcache import ChunkRef, KnowledgeUpdate, SmartCache
+from smartcache.layers.recognition import Recognised, recognised
+from smartcache.testing import chunk
+
+RED, BLUE = chunk("red", "The red valve."), chunk("blue", "The blue lever.")
+
+
+def test_passages_come_in_the_order_of_their_places_with_the_query_beside_them() -> None:
+    found = recognised("First: The blue lever. Then: The red valve. Which?", [("Which?", (RED, BLUE), True)])
+    assert found == Recognised((BLUE, RED), "Which?", True)
+
+
+def test_nothing_found_is_nothing_recognised() -> None:
+    assert recognised("Which?", [("Which?", (RED,), True)]) == Recognised((), None, False)
+
+
+def test_a_passage_of_the_query_that_is_not_there_makes_it_incomplete() -> None:
+    assert not recognised("The red valve. Which?", [("Which?", (RED, BLUE), True)]).is_complete
+
+
+def test_a_passage_of_another_query_need_not_be_there() -> None:
+    retrieved = [("Which?", (RED,), True), ("What else?", (BLUE,), True)]
+    assert recognised("The red valve. Which?", retrieved) == Recognised((RED,), "Which?", True)
+
+
+def test_a_query_inside_a_passage_is_not_the_question() -> None:
+    assert recognised("The red valve. Which?", [("red", (RED,), True)]).query is None
+
+
+def test_a_passage_within_a_longer_one_counts_only_where_it_stands_alone() -> None:
+    longer = chunk("longer", "The red valve. Turn it left.")
+    retrieved = [("Which?", (RED, longer), True)]
+    assert recognised("The red valve. Turn it left. Which?", retrieved).chunks == (longer,)
+    assert recognised("The red valve. Turn it left. The red valve. Which?", retrieved).chunks == (longer, RED)
+
+
+def test_all_documents_with_equal_text_count_but_none_that_has_changed_since() -> None:
+    twin, gone = chunk("twin", RED.text), chunk("gone", RED.text)
+    retrieved = [("Which?", (RED, twin), True), ("Which?", (gone,), False)]
+    assert set(recognised("The red valve. Which?", retrieved).chunks) == {RED, twin}
+    assert recognised("The red valve. Which?", retrieved[1:]).chunks == (gone,)
+
+
+def test_a_cache_recognises_what_its_searches_found_and_knows_what_changed_since() -> None:
+    with SmartCache.open(mode="exact") as cache:
+        cache.retrieve("Which?", lambda query: [RED, BLUE])
+        prompt = "The red valve. The blue lever. Which?"
+        assert cache.recognise(prompt) == Recognised((RED, BLUE), "Which?", True)
+        cache.update_knowledge(KnowledgeUpdate(removed=["blue"]))
+        assert [found.ref for found in cache.recognise(prompt).chunks] == [RED.ref, BLUE.ref]
+        assert cache.recognise("The red valve. Which?").chunks[0].ref == ChunkRef("red", RED.ref.version)
