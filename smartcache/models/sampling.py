@@ -1,0 +1,106 @@
+"""How the next token is chosen: the greedy choice, or a draw under the options that transformers has words for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
+
+import torch
+from transformers import (
+    LogitsProcessorList,
+    MinPLogitsWarper,
+    RepetitionPenaltyLogitsProcessor,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+
+if TYPE_CHECKING:
+    from transformers import GenerationConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """The options of one generation, under the names and in the order of transformers' `generate`.
+
+    Without `temperature`, `top_k`, `top_p`, `min_p` or `do_sample=True` the likeliest token is taken, whatever the
+    checkpoint recommends; so it is with `temperature=0`. With one of them, the others come from the checkpoint's
+    generation config, and `seed` makes the draw the same every time.
+    """
+
+    do_sample: bool | None = None
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+    seed: int | None = None
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> Self:
+        """From keyword arguments; an option that does not exist raises TypeError."""
+        known = [field.name for field in fields(cls)]
+        unknown = sorted(set(options) - set(known))
+        if unknown:
+            raise TypeError(f"unknown option {', '.join(unknown)}: the sampling options are {', '.join(known)}")
+        return cls(**options)
+
+    @property
+    def draws(self) -> bool:
+        if self.do_sample is not None:
+            return self.do_sample
+        asked = (self.temperature, self.top_k, self.top_p, self.min_p)
+        return self.temperature != 0 and any(option is not None for option in asked)
+
+    def chooser(self, defaults: GenerationConfig, device: torch.device) -> TokenChooser:
+        """The rule for one generation on `device`."""
+        return TokenChooser(self._processors(defaults), self._generator(device) if self.draws else None, self.draws)
+
+    def _processors(self, defaults: GenerationConfig) -> LogitsProcessorList:
+        def value(name: str, neutral: float) -> Any:
+            given = getattr(self, name)
+            default = getattr(defaults, name, None)
+            return given if given is not None else default if default is not None else neutral
+
+        rules: list[Any] = []
+        if (penalty := value("repetition_penalty", 1.0)) != 1.0:
+            rules.append(RepetitionPenaltyLogitsProcessor(penalty))
+        if not self.draws:
+            return LogitsProcessorList(rules)
+        if (temperature := value("temperature", 1.0)) != 1.0:
+            rules.append(TemperatureLogitsWarper(temperature))
+        if top_k := value("top_k", 50):
+            rules.append(TopKLogitsWarper(top_k))
+        if (top_p := value("top_p", 1.0)) < 1.0:
+            rules.append(TopPLogitsWarper(top_p))
+        if min_p := value("min_p", 0.0):
+            rules.append(MinPLogitsWarper(min_p))
+        return LogitsProcessorList(rules)
+
+    def _generator(self, device: torch.device) -> torch.Generator:
+        generator = torch.Generator(device)
+        if self.seed is None:
+            generator.seed()
+        else:
+            generator.manual_seed(self.seed)
+        return generator
+
+
+@dataclass(frozen=True, slots=True)
+class TokenChooser:
+    """Chooses token ids one after the other; each generation has its own."""
+
+    processors: LogitsProcessorList
+    generator: torch.Generator | None
+    draws: bool
+
+    def __call__(self, tokens: list[int], logits: torch.Tensor) -> int:
+        """The token after `tokens`; `logits` has shape (1, vocabulary)."""
+        with torch.inference_mode():
+            if self.processors:
+                seen: Any = torch.tensor([tokens], device=logits.device)
+                scores: Any = logits
+                logits = self.processors(seen, scores)
+            if not self.draws:
+                return int(logits.argmax(dim=-1))
+            return int(torch.multinomial(logits.softmax(dim=-1), 1, generator=self.generator))

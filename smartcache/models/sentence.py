@@ -1,0 +1,73 @@
+"""Sentence embeddings from any sentence-transformers model: cheap to make, loaded when first asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from smartcache.errors import MissingExtra
+from smartcache.models.sentence_folder import SentenceFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class SentenceEmbedder:
+    """Unit vectors for texts, by a model folder that sentence-transformers wrote.
+
+    The folder's files are read when it is made, the weights only to name them; torch is loaded at the first call.
+    `name` is the same on every machine and another one for other weights, pooling or prompt. `prompt` is put before
+    every text (some models want "query: "). Texts beyond `max_tokens` are cut by the model: ask
+    `count_tokens` first. The same text in another batch may differ in the last bits. Any number of threads may call;
+    they take turns.
+    """
+
+    def __init__(
+        self, name_or_path: str | Path, name: str | None = None, *, prompt: str = "", device: str | None = None
+    ) -> None:
+        folder = SentenceFolder.find(name_or_path)
+        self._folder = folder.path
+        self._prompt = prompt
+        self._device = device
+        self._lock = Lock()
+        self._loaded: Any = None
+        self.dimension = folder.dimension()
+        self.max_tokens = folder.max_tokens()
+        self.name = f"{name or Path(name_or_path).name}@{folder.digest(prompt)[:12]}"
+
+    def __call__(self, texts: Sequence[str], /) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """Shape (len(texts), dimension), float32, rows of length 1."""
+        if isinstance(texts, str):
+            raise TypeError("texts is a sequence of str, not one str: write embedder([text])")
+        if not texts:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        with self._lock:
+            rows = self._model().encode(
+                [self._prompt + text for text in texts],
+                prompt="",  # a default prompt of the folder would be a second one
+                show_progress_bar=False,
+                convert_to_numpy=True,
+                normalize_embeddings=True,
+            )
+        return np.ascontiguousarray(rows, dtype=np.float32)
+
+    def count_tokens(self, text: str, /) -> int:
+        """How many tokens the model would read, special tokens and prompt included, were there no limit."""
+        with self._lock:
+            return len(self._model().tokenizer(self._prompt + text, truncation=False, verbose=False)["input_ids"])
+
+    def _model(self) -> Any:
+        """The model, loaded at the first call; the caller holds the lock."""
+        if self._loaded is None:
+            try:
+                from sentence_transformers import SentenceTransformer
+            except ModuleNotFoundError as missing:
+                raise MissingExtra("sentence-transformers", "local") from missing
+            from smartcache.models.quiet import quiet
+
+            with quiet():
+                self._loaded = SentenceTransformer(str(self._folder), device=self._device)
+        return self._loaded

@@ -1,0 +1,101 @@
+"""From prompts to token ids and from token ids to text, behind one lock: fast tokenizers refuse to be shared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from smartcache.types import Turn
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Prompt: TypeAlias = str | Sequence[Turn]
+"""Text to continue, or a conversation whose answer is asked for."""
+
+
+class Tokens:
+    """A tokenizer that several threads may use."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self._tokenizer = tokenizer
+        self._lock = Lock()
+
+    def of(self, prompt: Prompt) -> list[int]:
+        """The token ids of the whole prompt; never of its parts, since tokens can reach across a seam."""
+        if not isinstance(prompt, str) and not all(isinstance(turn, Turn) for turn in prompt):
+            raise TypeError("a prompt is a str or a sequence of Turn, as in [Turn('user', 'How do I …?')]")
+        if not prompt:
+            raise ValueError("the prompt is empty: give some text, or at least one Turn")
+        with self._lock:
+            ids = self._tokenizer(prompt)["input_ids"] if isinstance(prompt, str) else self._of_turns(prompt)
+        if not ids:
+            raise ValueError("the prompt is empty: it has no tokens")
+        return list(ids)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        with self._lock:
+            text = self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return str(text)
+
+    def _of_turns(self, turns: Sequence[Turn]) -> list[int]:
+        if not self._tokenizer.chat_template:
+            raise ValueError("this model's tokenizer has no chat template: give the prompt as one str")
+        messages = [{**(turn.data or {}), "role": turn.role, "content": turn.text} for turn in turns]
+        ids: Any = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
+        return list(ids)
+
+
+class TextPieces:
+    """Turns token ids into text as they come: never half a character, never a part of a stop string.
+
+    The pieces joined are the text of the generation. `stopped` tells that a stop string was reached; the text ends
+    before it.
+    """
+
+    def __init__(self, tokens: Tokens, stop: Sequence[str] = ()) -> None:
+        if isinstance(stop, str) or not all(stop):
+            raise ValueError("stop is a sequence of non-empty strings, as in stop=['\\n\\n']")
+        self.stopped = False
+        self._tokens = tokens
+        self._stop = tuple(stop)
+        self._ids: list[int] = []
+        self._context = 0  # where decoding starts: some tokenizers write a token differently after another one
+        self._written = 0  # how many ids are text already
+        self._held = ""  # text that may turn out to begin a stop string
+
+    def push(self, token: int) -> str:
+        """The text that is certain now."""
+        self._ids.append(token)
+        text = self._decoded()
+        if text.endswith("�"):
+            return ""  # the rest of a character is still to come
+        return self._certain(text)
+
+    def finish(self) -> str:
+        """The text that was held back; the generation has ended."""
+        piece = self._certain(self._decoded())
+        held, self._held = self._held, ""
+        return piece if self.stopped else piece + held
+
+    def _decoded(self) -> str:
+        before = self._tokens.decode(self._ids[self._context : self._written])
+        return self._tokens.decode(self._ids[self._context :])[len(before) :]
+
+    def _certain(self, text: str) -> str:
+        if text:
+            self._context, self._written = self._written, len(self._ids)
+        text = self._held + text
+        found = [at for stop in self._stop if (at := text.find(stop)) >= 0]
+        if found:
+            self.stopped, self._held = True, ""
+            return text[: min(found)]
+        held = max((_overlap(text, stop) for stop in self._stop), default=0)
+        self._held = text[len(text) - held :]
+        return text[: len(text) - held]
+
+
+def _overlap(text: str, stop: str) -> int:
+    """How many characters at the end of `text` begin `stop`."""
+    return next((n for n in range(min(len(text), len(stop) - 1), 0, -1) if text.endswith(stop[:n])), 0)
