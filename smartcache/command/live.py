@@ -87,7 +87,7 @@ def _served(outcome: Outcome) -> Text:
         line.append(f" similarity {answer.similarity:.2f}, no token computed, answer ", "dim")
     else:
         line.append(" no token computed, answer ", "dim")
-    line.append(f"after {_milliseconds(reply.first_token_seconds * 1000)}", "dim")
+    line.append(f"after {milliseconds(reply.first_token_seconds * 1000)}", "dim")
     if outcome.verdict != "right":
         line.append(f"  {outcome.verdict.upper()} ANSWER", "bold red")
     line.append(f"\n{_clipped(answer.text)}")
@@ -111,9 +111,9 @@ def _table(figures: Figures) -> Table:
     table.add_row("prompt tokens computed", f"{computed:,}", f"of {figures.prompt_tokens:,} in all prompts to the model")
     table.add_row("prompt tokens reused", f"{figures.reused_tokens:,}", _share(figures.reused_tokens, figures.prompt_tokens))
     table.add_section()
-    table.add_row("first token, cold", _milliseconds(figures.first_token_cold_ms), f"less than {COLD_SHARE:.0%} of the prompt reused")
-    table.add_row("first token, warm", _milliseconds(figures.first_token_warm_ms), "the model's other answers")
-    table.add_row("answer from the cache", _milliseconds(figures.hit_ms), "exact and semantic (all three are medians)")
+    table.add_row("first token, cold", milliseconds(figures.first_token_cold_ms), f"less than {COLD_SHARE:.0%} of the prompt reused")
+    table.add_row("first token, warm", milliseconds(figures.first_token_warm_ms), "the model's other answers")
+    table.add_row("answer from the cache", milliseconds(figures.hit_ms), "exact and semantic (all three are medians)")
     table.add_section()
     table.add_row("invalidated", str(figures.invalidated), "stale, or to be searched for again, after the changes")
     for fault in ("wrong", "stale"):
@@ -129,7 +129,7 @@ def _judgement(figures: Figures) -> Text:
     return Text("The cache served answers that were not right for their question.", "bold red")
 
 
-def _milliseconds(value: float | None) -> str:
+def milliseconds(value: float | None) -> str:
     return "n/a" if value is None else f"{value:,.0f} ms" if value >= 10 else f"{value:.1f} ms"
 
 
