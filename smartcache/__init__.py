@@ -1,1 +1,28 @@
 """SmartCache: one cache for LLM applications that knows the conversation, the knowledge base and the KV state."""
+
+from smartcache.cache import SmartCache
+from smartcache.embedding import Embedder
+from smartcache.errors import SmartCacheError
+from smartcache.events import Event, Stats
+from smartcache.layers.chunks import ContextPlan, plan_context
+from smartcache.policy import Candidate, HitPolicy, ThresholdPolicy
+from smartcache.types import Answer, Chunk, ChunkRef, KnowledgeUpdate, Request, Turn
+
+__all__ = [
+    "Answer",
+    "Candidate",
+    "Chunk",
+    "ChunkRef",
+    "ContextPlan",
+    "Embedder",
+    "Event",
+    "HitPolicy",
+    "KnowledgeUpdate",
+    "Request",
+    "SmartCache",
+    "SmartCacheError",
+    "Stats",
+    "ThresholdPolicy",
+    "Turn",
+    "plan_context",
+]

@@ -26,7 +26,9 @@ class Turn:
         if self.role not in get_args(Role):
             raise ValueError(f"unknown role {self.role!r}: use one of {', '.join(get_args(Role))}")
         if not isinstance(self.text, str):
-            raise TypeError(f"a turn's text is a str, not {type(self.text).__name__}; non-text content goes into `data`")
+            raise TypeError(
+                f"a turn's text is a str, not {type(self.text).__name__}; non-text content goes into `data`"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +90,9 @@ class Answer:
     `evidence` is the set of chunks that the answer rests on; the empty set means that it rests on none, and `None` that
     this is unknown: such an answer goes stale at any update. `citations[n - 1]` is the chunk that "[n]" in the text
     means. `payload` is a JSON value that an adapter stores beside the text to restore its own object.
-    `finish_reason` is the provider's word for how the answer ended, or `None` where it has none. `served_by`,
-    `similarity`, `age_seconds` and `entry_id` tell what happened: the last three are set on a hit only.
+    `finish_reason` is the provider's word for how the answer ended, or `None` where it has none. An answer that is
+    `exact_only` is never served to a question that is merely near. `served_by`, `similarity`, `age_seconds` and
+    `entry_id` tell what happened: the last three are set on a hit only.
     """
 
     text: str
@@ -98,6 +101,7 @@ class Answer:
     served_by: ServedBy = "model"
     finish_reason: str | None = None
     citations: tuple[ChunkRef, ...] = ()
+    exact_only: bool = False
     similarity: float | None = None
     age_seconds: float | None = None
     entry_id: int | None = None

@@ -1,0 +1,86 @@
+"""A request under way: its keys, and what was known when it began."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from smartcache.dialogue import Dialogue, request_bytes
+from smartcache.errors import UnstableKey
+from smartcache.events import Events
+from smartcache.keys import digest
+from smartcache.knowledge import Knowledge
+from smartcache.policy import samples
+from smartcache.types import Answer, Request
+
+MAX_BEGUN = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request with its keys. `sequence`: how many knowledge updates were known when it began. `bypass`: why the
+    cache has no part in it, or None. `refresh`: answer anew, and store."""
+
+    request: Request
+    sequence: int
+    bypass: str | None = None
+    refresh: bool = False
+    key: str = ""
+    bytes: bytes = b""
+    dialogue: Dialogue = field(default_factory=lambda: Dialogue((), ""))
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nothing remembered may be used."""
+        return self.refresh or self.bypass is not None
+
+    @property
+    def flight(self) -> str | None:
+        """The key under which equal requests wait for one call, None where each is on its own."""
+        return None if self.is_fresh else self.key
+
+
+class Desk:
+    """Takes requests in. `options["cache"]` may be False (pass the cache by) or "refresh"."""
+
+    def __init__(self, knowledge: Knowledge, events: Events, *, cache_sampled: bool) -> None:
+        self._knowledge, self._events, self._cache_sampled = knowledge, events, cache_sampled
+        self._begun: OrderedDict[str, int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def ask(self, request: Request) -> Asked:
+        """The request with its keys; one that passes the cache by is counted."""
+        asked = self.read(request)
+        if asked.bypass:
+            self._events.emit("bypass", asked.bypass)
+        return asked
+
+    def begin(self, asked: Asked, hit: Answer | None) -> None:
+        """Notes when a request began that was not answered here: its answer may be stored later."""
+        with self._lock:
+            self._begun.pop(asked.key, None)
+            if hit is None:
+                self._begun[asked.key] = asked.sequence
+            while len(self._begun) > MAX_BEGUN:
+                self._begun.popitem(last=False)
+
+    def ask_to_store(self, request: Request) -> Asked:
+        """The request as of when it was looked up, or as of now where it was not."""
+        asked = self.read(request)
+        with self._lock:
+            sequence = self._begun.pop(asked.key, asked.sequence)
+        return Asked(request, sequence, asked.bypass, False, asked.key, asked.bytes, asked.dialogue)
+
+    def read(self, request: Request) -> Asked:
+        """The request with its keys, uncounted."""
+        sequence = self._knowledge.sequence
+        choice = (request.options or {}).get("cache")
+        try:
+            raw = request_bytes(request)
+        except UnstableKey as error:
+            self._events.emit("trouble", "unstable_key", error=error)
+            return Asked(request, sequence, "unstable_key")
+        bypass = "sampling" if samples(request.options) and not self._cache_sampled else None
+        bypass = "requested" if choice is False else bypass
+        return Asked(request, sequence, bypass, choice == "refresh", digest(raw), raw, Dialogue.of(request))

@@ -1,0 +1,257 @@
+"""SmartCache: the path of one request. Read `_path` from top to bottom; the public methods below lead to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path as FilePath
+from typing import Any, Literal, Self
+
+from smartcache import paths
+from smartcache.asked import Asked, Desk
+from smartcache.embedding import Embedder
+from smartcache.events import Event, Events, Stats
+from smartcache.flights import Flights
+from smartcache.knowledge import Basis, Knowledge, Verdict
+from smartcache.layers.answers import AnswerLayer, Hit, Limits
+from smartcache.layers.chunks import RetrievalCache, plan_context
+from smartcache.layers.semantic import SemanticIndex
+from smartcache.paths import AsyncSearch, GenerateStep, Path, Search, SearchStep
+from smartcache.policy import HitPolicy, ThresholdPolicy
+from smartcache.storage.entries import Entries
+from smartcache.types import Answer, Chunk, KnowledgeUpdate, Request, Turn
+
+
+class SmartCache:
+    """Answers requests from what was answered before where that is right, and from the model otherwise.
+
+    Made by `SmartCache.open`. Safe to share between threads and tasks; the file may be shared between processes.
+    """
+
+    def __init__(self, entries: Entries, events: Events, limits: Limits, embedder: Embedder | None, policy: HitPolicy,
+                 cache_sampled: bool) -> None:  # fmt: skip
+        self.embedder, self.mode = embedder, "semantic" if embedder else "exact"
+        self._entries, self._events, self._knowledge = entries, events, Knowledge()
+        entries.load_knowledge(self._knowledge)
+        semantic = SemanticIndex(entries, embedder, policy) if embedder else None
+        self._answers = AnswerLayer(entries, self._knowledge, events, semantic, limits)
+        self._retrievals, self._flights = RetrievalCache(self._knowledge), Flights()
+        self._desk = Desk(self._knowledge, events, cache_sampled=cache_sampled)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | FilePath | None = None,
+        *,
+        embedder: Embedder | None = None,
+        policy: HitPolicy | None = None,
+        mode: Literal["semantic", "exact"] = "semantic",
+        max_entries: int = 100_000,
+        max_bytes: int = 2**30,
+        ttl_seconds: float | None = None,
+        clock: Callable[[], float] = time.time,
+        on_event: Callable[[Event], object] | None = None,
+        strict: bool = False,
+        cache_sampled: bool = False,
+    ) -> Self:
+        """A cache in memory, or in the file `path` (in `smartcache.db` where `path` is a folder).
+
+        `embedder`: None is the bundled local model. `mode`: "exact" compares whole requests only and embeds nothing.
+        `ttl_seconds`: how long an answer lives by `clock`, None for ever. `on_event` is told of each Event. `strict`
+        raises the cache's own trouble instead of counting it. `cache_sampled` also keeps answers to requests that ask
+        for a draw (temperature above 0). Raises ForeignStore where `path` is another program's file.
+        """
+        if mode not in ("semantic", "exact"):
+            raise ValueError(f"unknown mode {mode!r}: use 'semantic' or 'exact'")
+        limits = Limits(max_entries, max_bytes, ttl_seconds, clock)
+        used = (embedder or _bundled_embedder()) if mode == "semantic" else None
+        events = Events(on_event, strict)
+        entries = Entries(path, strict=strict, on_damage=lambda error: events.emit("trouble", "damaged", error=error))
+        return cls(entries, events, limits, used, policy or ThresholdPolicy(), cache_sampled)
+
+    def _path(self, asked: Asked, search: object) -> Path[Answer]:
+        """One request, top to bottom: exact answer, semantic answer, search, context, model, store."""
+        if asked.bypass is None and (hit := (yield from self._find(asked, search))):
+            return hit
+        chunks = (yield from self._retrieve(asked, asked.dialogue.query, search)) if search else None
+        plan = plan_context(chunks or ())
+        answer = _with_evidence((yield GenerateStep(plan.chunks)), plan.chunks if search else None)
+        self._store(asked, answer, chunks)
+        return answer
+
+    def _find(self, asked: Asked, search: object) -> Path[Answer | None]:
+        """The exact answer, else a near one, if the knowledge base still supports it."""
+        with self._events.lookup() as outcome:
+            for hit in self._answers.lookup(asked, outcome.refusals):
+                if basis := (yield from self._supported(hit, asked, search)):
+                    outcome.layer = hit.layer
+                    return self._answers.serve(hit, basis)
+                outcome.refusals.append("stale")
+        return None
+
+    def _supported(self, hit: Hit, asked: Asked, search: object) -> Path[Basis | None]:
+        """What a hit rests on now; None where that changed, or where only a search could tell and there is none."""
+        basis = hit.entry.basis
+        verdict = self._knowledge.judge(basis)
+        if verdict is Verdict.CURRENT or (verdict is Verdict.RECHECK and not search):
+            return basis
+        if verdict is Verdict.STALE or not search:
+            return None
+        found = yield from self._retrieve(asked, hit.entry.dialogue.query, search)
+        expected = basis.evidence if basis.found is None else basis.found
+        return Basis.of(basis.evidence, found, asked.sequence) if frozenset(c.ref for c in found) == expected else None
+
+    def _retrieve(self, asked: Asked, query: str, search: object) -> Path[tuple[Chunk, ...]]:
+        scope = asked.request.scope
+        found = None if asked.is_fresh else self._retrievals.lookup(scope, query, search)
+        if found is None:
+            found = tuple((yield SearchStep(query)))
+            self._retrievals.store(scope, query, search, found, asked.sequence)
+        return found
+
+    def _store(self, asked: Asked, answer: Answer, chunks: tuple[Chunk, ...] | None) -> bool:
+        with self._events.fail_open("store"):
+            return self._answers.store(asked, answer, Basis.of(answer.evidence, chunks, asked.sequence))
+        return False
+
+    def answer(
+        self,
+        request: Request,
+        generate: Callable[[Request, tuple[Chunk, ...]], str | Answer],
+        *,
+        search: Search | None = None,
+    ) -> Answer:
+        """A stored answer, or what `generate(request, chunks)` gives over the chunks that `search(query)` finds.
+
+        `query` is the question, after the earlier questions that it leans on. What the two functions raise is raised.
+        """
+        asked = self._desk.ask(request)
+        with self._flights.join(asked.flight):
+            return paths.walk(self._path(asked, search), search, lambda chunks: generate(request, chunks))
+
+    def stream(
+        self,
+        request: Request,
+        generate_stream: Callable[[Request, tuple[Chunk, ...]], Iterator[Any]],
+        *,
+        search: Search | None = None,
+        replay: Callable[[Answer], Iterator[Any]] = paths.words,
+    ) -> Iterator[Any]:
+        """As `answer`, piece by piece: the model's pieces as they come, or `replay(hit)`.
+
+        An `Answer` among the pieces is not passed on: it is stored as the whole. Without one, the strings joined are.
+        A stream that its reader leaves, or that raises, is not stored.
+        """
+        asked = self._desk.ask(request)
+        with self._flights.join(asked.flight):
+            path = self._path(asked, search)
+            yield from paths.stream(path, search, lambda chunks: generate_stream(request, chunks), replay)
+
+    async def aanswer(
+        self,
+        request: Request,
+        generate: Callable[[Request, tuple[Chunk, ...]], Awaitable[str | Answer]],
+        *,
+        search: AsyncSearch | None = None,
+    ) -> Answer:
+        """As `answer`, for coroutines; the cache's own work runs beside the event loop."""
+        asked = self._desk.ask(request)
+        async with self._flights.ajoin(asked.flight):
+            return await paths.awalk(self._path(asked, search), search, lambda chunks: generate(request, chunks))
+
+    async def astream(
+        self,
+        request: Request,
+        generate_stream: Callable[[Request, tuple[Chunk, ...]], AsyncIterator[Any]],
+        *,
+        search: AsyncSearch | None = None,
+        replay: Callable[[Answer], Iterator[Any]] = paths.words,
+    ) -> AsyncIterator[Any]:
+        """As `stream`, for coroutines."""
+        asked = self._desk.ask(request)
+        async with self._flights.ajoin(asked.flight):
+            path = self._path(asked, search)
+            async for piece in paths.astream(path, search, lambda chunks: generate_stream(request, chunks), replay):
+                yield piece
+
+    def lookup(self, request: Request) -> Answer | None:
+        """The stored answer, or None. A `store` of the same request that follows counts as begun now."""
+        asked = self._desk.ask(request)
+        hit = None if asked.bypass else paths.walk_alone(self._find(asked, None))
+        self._desk.begin(asked, hit)
+        return hit
+
+    def store(self, request: Request, answer: Answer) -> bool:
+        """Keeps an answer that was made elsewhere. False where it must not be kept; `stats().not_stored` says why."""
+        return self._store(self._desk.ask_to_store(request), answer, None)
+
+    def retrieve(self, query: str, search: Search, *, scope: str = "") -> tuple[Chunk, ...]:
+        """What `search(query)` finds, from memory as long as no update can have changed it."""
+        return paths.walk_alone(
+            self._retrieve(self._desk.read(Request([Turn("user", query)], scope)), query, search), search
+        )
+
+    def update_knowledge(self, update: KnowledgeUpdate) -> int:
+        """Takes a change of the knowledge base in, whole or not at all.
+
+        Returns how many answers it made stale, those included of which only a new search can tell. It may raise
+        OSError where the file cannot be written: this process serves nothing stale all the same; call it again.
+        """
+        return self._answers.update_knowledge(update)
+
+    def report_wrong(self, request: Request, answer: Answer) -> None:
+        """Never serves `answer` to `request` again, nor to what lies nearer to it than to the answer's own question."""
+        with self._events.fail_open("report_wrong"):
+            self._answers.report_wrong(self._desk.read(request), answer)
+
+    def forget(
+        self,
+        *,
+        scope: str | None = None,
+        chunk_ids: Sequence[str] | None = None,
+        older_than: float | None = None,
+    ) -> int:
+        """Removes the answers that meet every condition given, their text on disk included; returns how many.
+
+        `older_than` is an age in seconds. Retrievals of the scope, or that found one of the chunks, go too.
+        """
+        if scope is None and chunk_ids is None and older_than is None:
+            raise ValueError("say what to forget: scope=, chunk_ids= or older_than=; clear() forgets everything")
+        self._retrievals.forget(scope, chunk_ids)
+        return self._answers.forget_where(scope, chunk_ids, older_than)
+
+    def clear(self, scope: str | None = None) -> None:
+        """Removes every answer, or every answer of one scope."""
+        self._retrievals.forget(scope)
+        self._answers.forget_where(scope, None, None)
+
+    def stats(self) -> Stats:
+        """What happened since this cache was opened, and what it holds."""
+        return self._events.stats(self._entries.count(), self._entries.size_bytes(), self.mode)
+
+    def close(self) -> None:
+        """Writes what is pending. A closed cache stores and finds nothing; requests go to the model."""
+        self._entries.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _with_evidence(reply: str | Answer, chunks: tuple[Chunk, ...] | None) -> Answer:
+    """What the model gave, as an answer that rests on the chunks it was given, unless it says otherwise itself."""
+    answer = reply if isinstance(reply, Answer) else Answer(reply)
+    if chunks is None:
+        return answer
+    refs = tuple(chunk.ref for chunk in chunks)
+    evidence = frozenset(refs) if answer.evidence is None else answer.evidence
+    return replace(answer, evidence=evidence, citations=answer.citations or refs)
+
+
+def _bundled_embedder() -> Embedder:
+    from smartcache.models import bundled_embedder  # torch is loaded only where it is used
+
+    return bundled_embedder()

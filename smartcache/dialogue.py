@@ -1,0 +1,156 @@
+"""The state of a dialogue: what must be equal for an answer to be shared, and what need only be near."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from smartcache.embedding import RememberedVectors, Vector, unit
+from smartcache.facts import Facts, content_words
+from smartcache.keys import canonical, digest
+from smartcache.types import Request, Turn
+from smartcache.wording import ANAPHORA, CHINESE_ANAPHORA, ELLIPTIC_START, NOT_ANAPHORA
+
+# Options that cannot change the answer. A written list of what is left out: all that is not on it is in the key.
+NEUTRAL_OPTIONS = frozenset(
+    "tags callbacks metadata run_name run_id timeout request_timeout max_retries stream streaming verbose cache "
+    "max_concurrency extra_headers".split()
+)
+
+QUESTION_SHARE = 0.6  # of the state's vector, where the question leans on the dialogue
+
+
+@dataclass(frozen=True)
+class Dialogue:
+    """A conversation up to its question: the texts alone, as they are kept with an answer.
+
+    `history` holds the user's and the assistant's turns before the question, in order, as (role, text).
+    """
+
+    history: tuple[tuple[str, str], ...]
+    question: str
+
+    @classmethod
+    def of(cls, request: Request) -> Dialogue:
+        spoken = [turn for turn in request.turns if turn.role in ("user", "assistant")]
+        last = next((n for n in range(len(spoken) - 1, -1, -1) if spoken[n].role == "user"), len(spoken))
+        history = tuple((turn.role, turn.text) for turn in spoken[:last])
+        return cls(history, spoken[last].text if last < len(spoken) else request.query)
+
+    @cached_property
+    def context(self) -> tuple[tuple[str, str], ...]:
+        """The turns that the question leans on: none where it stands alone. Greetings count for nothing."""
+        spoken = tuple((role, text) for role, text in self.history if content_words(text) or Facts.of(text).hard)
+        return () if not spoken or stands_alone(self.question) else spoken
+
+    @cached_property
+    def query(self) -> str:
+        """What to search the knowledge base for: the question, after what the user said before if it leans on it."""
+        return "\n".join([*(text for role, text in self.context if role == "user"), self.question])
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The hard facts of the question and of what it leans on."""
+        return Facts.of("\n".join([*(text for _, text in self.context), self.question]))
+
+    @cached_property
+    def question_facts(self) -> Facts:
+        return Facts.of(self.question)
+
+    @cached_property
+    def said_facts(self) -> Facts:
+        """The facts of what the user said before, as far as the question leans on it."""
+        return Facts.of("\n".join(text for role, text in self.context if role == "user"))
+
+    def conflict(self, other: Dialogue) -> str | None:
+        """Why the two can have no common answer, however near they lie, or None."""
+        if bool(self.context) != bool(other.context):
+            return "context"
+        if self.question_facts.opposes(other.question_facts) or self.said_facts.opposes(other.said_facts):
+            return "polarity"
+        return None if self.facts.agree(other.facts) else "facts"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The vectors of a dialogue: its `question`, and the `context` it leans on (None where it stands alone)."""
+
+    question: Vector
+    context: Vector | None = None
+
+    @classmethod
+    def of(cls, dialogue: Dialogue, vectors: RememberedVectors) -> State:
+        """Embeds the question and each turn of the context by itself, so that a turn is embedded once."""
+        turns = [text for role, text in dialogue.context if role == "user"] or [text for _, text in dialogue.context]
+        question, *rest = vectors([dialogue.question, *turns])
+        return cls(question, unit(np.mean(rest, axis=0)) if rest else None)
+
+    @classmethod
+    def from_bytes(cls, raw: bytes, dimension: int) -> State:
+        """What `to_bytes` gave. Raises ValueError for another dimension."""
+        rows = np.frombuffer(raw, dtype=np.float32).reshape(-1, dimension)
+        return cls(rows[0], rows[1] if len(rows) > 1 else None)
+
+    def to_bytes(self) -> bytes:
+        return self.question.tobytes() + (b"" if self.context is None else self.context.tobytes())
+
+    @property
+    def vector(self) -> Vector:
+        """By which the dialogue is found: one unit vector."""
+        if self.context is None:
+            return self.question
+        return unit(QUESTION_SHARE * self.question + (1 - QUESTION_SHARE) * self.context)
+
+
+def request_bytes(request: Request) -> bytes:
+    """The canonical form of a whole request: two requests with equal bytes mean the same to the model."""
+    turns = [[turn.role, turn.text, turn.data] for turn in request.turns]
+    return canonical([request.scope, request.variant, relevant_options(request.options), turns])
+
+
+def partition_key(request: Request, embedder_name: str) -> str:
+    """The key of all that must be equal for a semantic hit: scope, model, options, system prompt, tools, embedder."""
+    hard = [[turn.role, turn.text, turn.data] for turn in request.turns if is_hard(turn)]
+    return digest("partition", request.scope, request.variant, relevant_options(request.options), hard, embedder_name)
+
+
+def is_hard(turn: Turn) -> bool:
+    """Whether a turn must be equal to the letter: system prompts, tool results, and whatever carries more than text."""
+    return turn.role in ("system", "tool") or bool(turn.data)
+
+
+def relevant_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (options or {}).items() if name not in NEUTRAL_OPTIONS}
+
+
+def unseen_reason(dialogue: Dialogue, turns: Sequence[Turn], vectors: RememberedVectors) -> str | None:
+    """Why a text embedding cannot stand for this conversation, or None where it can."""
+    if turns[-1].role != "user":
+        return "no_question"
+    if any(turn.data for turn in turns if turn.role == "user"):
+        return "non_text"
+    if not dialogue.question.strip():
+        return "empty_question"
+    if not all(map(vectors.fits, [dialogue.question, *(text for _, text in dialogue.context)])):
+        return "too_long"
+    return None
+
+
+def stands_alone(question: str) -> bool:
+    """Whether a question can be understood without what was said before. In doubt it cannot."""
+    if not question.isascii() and CHINESE_ANAPHORA.search(question):
+        return False
+    spoken = _CAPITAL_INSIDE.sub(" ", NOT_ANAPHORA.sub(" ", question))
+    if ELLIPTIC_START.search(question) or ANAPHORA.search(spoken):
+        return False
+    if not question.isascii() and any("\u4e00" <= letter <= "\u9fff" for letter in question):
+        return len(question) >= 8
+    return bool(Facts.of(question).hard) or len(content_words(question)) >= 3
+
+
+_CAPITAL_INSIDE = re.compile(r"(?<=[^.!?\s]\s)[A-Z][\w-]*")  # "Halden One" points at nothing

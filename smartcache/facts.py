@@ -1,0 +1,152 @@
+"""The hard facts of a text: what must be equal however near two questions lie. Rules only, no model, no network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from smartcache.wording import (
+    ANTONYMS,
+    CHINESE_ANTONYMS,
+    CHINESE_NEGATION,
+    CHINESE_NOT_NEGATION,
+    INTERROGATIVES,
+    NEGATIONS,
+    NUMBER_WORDS,
+    OPPOSITE_PREFIXES,
+    SENTENCE_STARTERS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a text states or asks that no similarity may blur.
+
+    `hard`: numbers, identifiers, quoted strings and the words of names, in small letters. `words`: every word of the
+    text, so that a name written small still counts as mentioned; `stems`: theirs. `sides`: (axis, side) of each
+    opposite, as in open / closed. `negations`: how many. `asks`: when, where, who, where the question says so.
+    """
+
+    hard: frozenset[str]
+    words: frozenset[str]
+    stems: frozenset[str]
+    sides: frozenset[tuple[int, int]]
+    negations: int
+    asks: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str) -> Facts:
+        text = text.translate(_APOSTROPHES)
+        words = [word.lower() for word in _WORD.findall(text)]
+        stems = frozenset(map(stem, words))
+        return cls(
+            hard=frozenset(_hard(text)),
+            words=frozenset(words) | frozenset(_number(word) for word in words if word in NUMBER_WORDS),
+            stems=stems,
+            sides=frozenset(_sides(text, stems.union(words))),
+            negations=_negations(text, words),
+            asks=frozenset(kind for pattern, kind in _ASKS if pattern.search(text)),
+        )
+
+    def mentions(self, fact: str) -> bool:
+        return fact in self.hard or fact in self.words
+
+    def agree(self, other: Facts) -> bool:
+        """Whether each text mentions every hard fact of the other."""
+        return all(map(other.mentions, self.hard)) and all(map(self.mentions, other.hard))
+
+    def opposes(self, other: Facts) -> bool:
+        """Whether one asks the opposite of the other, or something else about the same."""
+        return (
+            self.negations % 2 != other.negations % 2
+            or _differ_on_a_shared_axis(self.sides, other.sides)
+            or bool(self.asks and other.asks and self.asks != other.asks)
+            or _is_prefixed_opposite(self.stems, other.stems)
+            or _is_prefixed_opposite(other.stems, self.stems)
+        )
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words that carry meaning: not the ones that any sentence may start with, names and numbers among them."""
+    words = {word.lower() for word in _WORD.findall(text.translate(_APOSTROPHES))}
+    return frozenset(word for word in words if word not in SENTENCE_STARTERS and (len(word) > 2 or not word.isascii()))
+
+
+_APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "`": '"'})
+_WORD = re.compile(r"[^\W_]+(?:[-'_.][^\W_]+)*")
+_QUOTED = re.compile(r'"([^"\n]{1,80})"|«([^»\n]{1,80})»|《([^》\n]{1,80})》|「([^」\n]{1,80})」')
+_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')]+|[\w.+-]+@[\w-]+\.[\w.]+|(?:[\w.~-]*/){1,}[\w.-]+")
+_NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:[.,:/-]\d+)*(?:\s?(?:%|°[CF]?))?")
+_OPERATION = re.compile(r"(?<=\d)\s*([-+*/×÷^])\s*(?=\d)")
+_IDENTIFIER = re.compile(
+    r"\b(?=\w*\d)(?=\w*[A-Za-z_])[\w]+(?:[-.:]\w+)*\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|(?<!\w)(?:[$@#]|--?)[A-Za-z][\w-]*"
+)
+_SENTENCE = re.compile(r"(?<=[.!?。！？:;\n])\s*")
+_NAME = re.compile(r"[A-Z][\w&'-]*|[A-Z]{2,}")
+_ASKS = [(re.compile(rf"\b(?:{pattern})\b", re.I), kind) for pattern, kind in INTERROGATIVES]
+
+
+def _hard(text: str) -> Iterator[str]:
+    for groups in _QUOTED.findall(text):
+        yield from (word.lower() for word in _WORD.findall("".join(groups)))
+    for pattern in (_ADDRESS, _IDENTIFIER):
+        yield from (found.lower() for found in pattern.findall(text))
+    yield from map(_number, _NUMBER.findall(text))
+    yield from ("operation" + sign for sign in _OPERATION.findall(text))
+    yield from (_number(word) for word in map(str.lower, _WORD.findall(text)) if word in NUMBER_WORDS)
+    for sentence in _SENTENCE.split(text):
+        yield from _names(sentence)
+
+
+def _names(sentence: str) -> Iterator[str]:
+    """Words with a capital, except the first of a sentence where nothing else tells that it is a name."""
+    words = sentence.split()
+    for place, raw in enumerate(words):
+        word = raw.strip(".,;:!?()[]{}\"'“”«»…")
+        if not (_NAME.fullmatch(word) and word.lower() not in SENTENCE_STARTERS):
+            continue
+        follows = words[place + 1 : place + 2]
+        if place or word.endswith("'s") or word.isupper() or (follows and _NAME.match(follows[0])):
+            yield word.removesuffix("'s").lower()
+
+
+def _number(found: str) -> str:
+    plain = NUMBER_WORDS.get(found, found).replace("−", "-").replace(" ", "")
+    if re.fullmatch(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?%?", plain):
+        plain = plain.replace(",", "")
+    return re.sub(r"\.0+(?=%|$)", "", plain)
+
+
+def _sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]:
+    for axis, pair in enumerate(ANTONYMS):
+        yield from ((axis, side) for side, terms in enumerate(pair) if not words.isdisjoint(terms))
+    for axis, chinese in enumerate(CHINESE_ANTONYMS, start=len(ANTONYMS)):
+        yield from ((axis, side) for side, term in enumerate(chinese) if term in text)
+
+
+def _differ_on_a_shared_axis(one: frozenset[tuple[int, int]], other: frozenset[tuple[int, int]]) -> bool:
+    shared = {axis for axis, _ in one} & {axis for axis, _ in other}
+    return {pair for pair in one if pair[0] in shared} != {pair for pair in other if pair[0] in shared}
+
+
+def _negations(text: str, words: list[str]) -> int:
+    english = sum(word in NEGATIONS or word.endswith("n't") for word in words)
+    return english + len(CHINESE_NEGATION.findall(CHINESE_NOT_NEGATION.sub("", text)))
+
+
+def _is_prefixed_opposite(stems: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether one text has "lock" where the other has "unlock" instead."""
+    here, there = stems - others, others - stems
+    return any(word.removeprefix(prefix) in here for word in there for prefix in OPPOSITE_PREFIXES if len(word) > 4)
+
+
+def stem(word: str) -> str:
+    """A crude stem, enough to see `opened` as `open` and `stopping` as `stop`."""
+    for suffix in ("ing", "ed", "es", "s"):
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+            word = word.removesuffix(suffix)
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lse":
+        word = word[:-1]
+    return word.removesuffix("e") if len(word) > 3 else word

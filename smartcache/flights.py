@@ -1,0 +1,83 @@
+"""One call for many equal requests: the first flies, the others wait for it and then look again."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future, wait
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+
+_aboard: ContextVar[frozenset[str]] = ContextVar("smartcache_aboard", default=frozenset())
+
+
+class Flights:
+    """Requests that are being answered now, by key.
+
+    `join(key)` yields at once for the first, and for the others when the first is over, however it ended; for the key
+    None, always at once. Nobody waits twice, nor longer than `max_wait_seconds` (a stream that its reader leaves half
+    read is over when it is closed), nor for itself: a `generate` that asks the same again, and a plain call inside a
+    running event loop, fly on their own.
+    """
+
+    def __init__(self, max_wait_seconds: float = 120.0) -> None:
+        self._max_wait_seconds = max_wait_seconds
+        self._flights: dict[str, Future[None]] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def join(self, key: str | None) -> Iterator[None]:
+        mine, flight = self._board(key)
+        try:
+            if not mine and flight and not _in_event_loop():
+                wait([flight], self._max_wait_seconds)
+            with _marked(key):
+                yield
+        finally:
+            self._leave(key, flight if mine else None)
+
+    @asynccontextmanager
+    async def ajoin(self, key: str | None) -> AsyncIterator[None]:
+        mine, flight = self._board(key)
+        try:
+            if not mine and flight:
+                await asyncio.wait([asyncio.wrap_future(flight)], timeout=self._max_wait_seconds)
+            with _marked(key):
+                yield
+        finally:
+            self._leave(key, flight if mine else None)
+
+    def _board(self, key: str | None) -> tuple[bool, Future[None] | None]:
+        if key is None or key in _aboard.get():
+            return False, None
+        with self._lock:
+            if key in self._flights:
+                return False, self._flights[key]
+            flight = self._flights[key] = Future()
+            return True, flight
+
+    def _leave(self, key: str | None, flight: Future[None] | None) -> None:
+        if flight is None or key is None:
+            return
+        with self._lock:
+            self._flights.pop(key, None)
+        flight.set_result(None)
+
+
+@contextmanager
+def _marked(key: str | None) -> Iterator[None]:
+    before = _aboard.get()
+    _aboard.set(before | ({key} if key else set()))
+    try:
+        yield
+    finally:
+        _aboard.set(before)
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,180 @@
+"""Answers by what was asked: the same request exactly, or a question that is near under its dialogue state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from smartcache.asked import Asked
+from smartcache.events import Events
+from smartcache.knowledge import Basis, Knowledge, Verdict
+from smartcache.layers.semantic import SemanticIndex
+from smartcache.policy import calls_tools, unstorable_reason
+from smartcache.storage.entries import Entries, Entry, restorable
+from smartcache.types import Answer, KnowledgeUpdate, ServedBy
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is kept and how long: entries, bytes, and seconds by `clock` (None for ever)."""
+
+    max_entries: int
+    max_bytes: int
+    ttl_seconds: float | None
+    clock: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        if self.max_entries < 1 or self.max_bytes < 1:
+            raise ValueError("max_entries and max_bytes are at least 1")
+        if self.ttl_seconds is not None and not self.ttl_seconds > 0:
+            raise ValueError(f"ttl_seconds is above 0, or None for ever, not {self.ttl_seconds!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A stored answer that may be served if the knowledge base still supports it."""
+
+    entry: Entry
+    layer: Literal["exact", "semantic"]
+    similarity: float
+
+
+class AnswerLayer:
+    """The exact and the semantic layer over one store; without `semantic` it is exact only."""
+
+    def __init__(
+        self, entries: Entries, knowledge: Knowledge, events: Events, semantic: SemanticIndex | None, limits: Limits
+    ) -> None:
+        self._entries, self._knowledge, self._events = entries, knowledge, events
+        self._semantic, self._limits = semantic, limits
+
+    def lookup(self, asked: Asked, refusals: list[str]) -> Iterator[Hit]:
+        """Answers that the knowledge base has yet to confirm: the exact one, then near ones, the nearest first.
+
+        Adds to `refusals` why others are none.
+        """
+        if asked.refresh:
+            refusals.append("refresh")
+            return
+        if self._entries.changed_elsewhere():
+            self._entries.load_knowledge(self._knowledge)
+        exact = self._alive(self._entries.by_key(asked.key), refusals)
+        if exact and exact.request == asked.bytes:
+            yield Hit(exact, "exact", 1.0)
+        if self._semantic and (state := self._semantic.state(asked, refusals)):
+            for id, _ in self._semantic.near(asked, state, refusals):
+                entry = self._alive(self._entries.by_id(id), refusals)
+                if entry is None:
+                    self._semantic.forget([id])  # gone, by our hand or another process's
+                elif entry.key != asked.key:
+                    similarity, reason = self._semantic.judge(entry, asked, state, self._age_seconds(entry))
+                    if reason:
+                        refusals.append(reason)
+                    else:
+                        yield Hit(entry, "semantic", similarity)
+
+    def store(self, asked: Asked, answer: Answer, basis: Basis) -> bool:
+        """Keeps an answer that ended well and rests on what is still so. Otherwise False, and why is counted."""
+        reason = asked.bypass or unstorable_reason(answer) or (None if restorable(answer) else "not_restorable")
+        if reason is None and self._knowledge.judge(basis) in (Verdict.STALE, Verdict.DOUBTFUL):
+            reason = "stale"
+        if reason:
+            self._events.emit("not_stored", reason)
+            return False
+        self._entries.store(self._entry(asked, answer, basis))
+        self._evict()
+        self._events.emit("stored")
+        return True
+
+    def serve(self, hit: Hit, basis: Basis) -> Answer:
+        """The caller's own copy of a hit, whose basis was found to be `basis` now."""
+        self._entries.use(hit.entry.id, self._limits.clock())
+        if basis != hit.entry.basis:
+            self._entries.rebase(hit.entry.id, basis)
+        layer: ServedBy = hit.layer
+        return replace(
+            hit.entry.answer,
+            served_by=layer,
+            similarity=hit.similarity,
+            age_seconds=self._age_seconds(hit.entry),
+            entry_id=hit.entry.id,
+        )
+
+    def report_wrong(self, asked: Asked, answer: Answer) -> None:
+        """Never again serves `answer` for what was asked, nor for what lies nearer to that than to its own question."""
+        entry = self._entries.by_id(answer.entry_id) if answer.entry_id else self._entries.by_key(asked.key)
+        if entry is None or entry.scope != asked.request.scope:
+            return
+        self._events.emit("reported_wrong")
+        if entry.key == asked.key:
+            self.forget([entry.id])
+        else:
+            state = self._semantic.state(asked, []) if self._semantic else None
+            self._entries.store_wrong(asked.key, entry.key, state.to_bytes() if state else None)
+
+    def update_knowledge(self, update: KnowledgeUpdate) -> int:
+        """Takes an update in and returns how many answers a plain lookup no longer serves because of it."""
+        touched = self._entries.bases(_sources(update))
+        served = [basis for basis in touched if _is_served(self._knowledge.judge(basis))]
+        self._entries.update_knowledge(self._knowledge, update)
+        count = sum(not _is_served(self._knowledge.judge(basis)) for basis in served)
+        self._events.emit("invalidated", count=count)
+        return count
+
+    def forget_where(self, scope: str | None, chunk_ids: Sequence[str] | None, older_than: float | None) -> int:
+        """Removes what meets every condition given, and every trace of its text."""
+        before = None if older_than is None else self._limits.clock() - older_than
+        count = self.forget(self._entries.ids(scope=scope, chunk_ids=chunk_ids, created_before=before))
+        self._entries.scrub()
+        if self._semantic:
+            self._semantic.forget_texts()
+        return count
+
+    def forget(self, ids: Iterable[int]) -> int:
+        ids = list(ids)
+        if self._semantic:
+            self._semantic.forget(ids)
+        return self._entries.forget(ids)
+
+    def _entry(self, asked: Asked, answer: Answer, basis: Basis) -> Entry:
+        exact_only = answer.exact_only or calls_tools(answer) or self._semantic is None
+        state, partition = None, ""
+        if self._semantic and not exact_only:
+            with self._events.fail_open("embed"):
+                state, partition = self._semantic.state(asked, []), self._semantic.partition(asked)
+        return Entry(
+            asked.key,
+            asked.bytes,
+            partition,
+            asked.request.scope,
+            asked.dialogue,
+            state.to_bytes() if state else None,
+            answer,
+            basis,
+            self._limits.clock(),
+        )
+
+    def _alive(self, entry: Entry | None, refusals: list[str]) -> Entry | None:
+        ttl_seconds = self._limits.ttl_seconds
+        if entry and ttl_seconds is not None and self._age_seconds(entry) >= ttl_seconds:
+            self.forget([entry.id])
+            refusals.append("expired")
+            return None
+        return entry
+
+    def _age_seconds(self, entry: Entry) -> float:
+        return max(0.0, self._limits.clock() - entry.created_at)
+
+    def _evict(self) -> None:
+        gone = self._entries.least_used(above_entries=self._limits.max_entries, above_bytes=self._limits.max_bytes)
+        if gone:
+            self._events.emit("evicted", count=self.forget(gone))
+
+
+def _is_served(verdict: Verdict) -> bool:
+    return verdict in (Verdict.CURRENT, Verdict.RECHECK)
+
+
+def _sources(update: KnowledgeUpdate) -> frozenset[str]:
+    return frozenset(chunk.ref.source for chunk in (*update.added, *update.changed)) | {update.source}

@@ -1,0 +1,145 @@
+"""Questions that are near under their dialogue state: found by vectors, decided by hard facts and a policy."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from smartcache.asked import Asked
+from smartcache.dialogue import Dialogue, State, partition_key, unseen_reason
+from smartcache.embedding import Embedder, RememberedVectors, cosine
+from smartcache.facts import content_words
+from smartcache.policy import Candidate, HitPolicy
+from smartcache.storage.entries import Entries, Entry
+from smartcache.storage.vectors import VectorIndex
+
+SEARCH_ROUNDS = (16, 256)  # candidates asked for: more only where some before them were out of date
+MAX_OPEN_PARTITIONS = 1_000
+MIN_FRAME_WORDS = 8
+
+
+@dataclass
+class _Partition:
+    """The index over one partition, and the dialogues behind its vectors with the facts that were read from them."""
+
+    index: VectorIndex
+    last_id: int = 0
+    dialogues: dict[int, Dialogue] = field(default_factory=dict)
+
+
+class SemanticIndex:
+    """The vectors of the stored questions, one index for each partition, derived from the entries as they are asked."""
+
+    def __init__(self, entries: Entries, embedder: Embedder, policy: HitPolicy) -> None:
+        self._entries, self._policy = entries, policy
+        self._vectors = RememberedVectors(embedder)
+        self._partitions: OrderedDict[str, _Partition] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def partition(self, asked: Asked) -> str:
+        return partition_key(asked.request, self._vectors.embedder.name)
+
+    def state(self, asked: Asked, refusals: list[str]) -> State | None:
+        """The vectors of what is asked, or None, the reason added to `refusals`, where they cannot stand for it."""
+        unseen = unseen_reason(asked.dialogue, asked.request.turns, self._vectors)
+        if unseen:
+            refusals.append(unseen)
+            return None
+        return State.of(asked.dialogue, self._vectors)
+
+    def near(self, asked: Asked, state: State, refusals: list[str]) -> Iterator[tuple[int, float]]:
+        """(id, state's similarity) of what lies nearest first; more of it where the nearest were out of date."""
+        seen: set[int] = set()
+        for count in SEARCH_ROUNDS:
+            with self._lock:
+                found = self._open(self.partition(asked)).index.lookup(state.vector, count)
+            yield from ((id, similarity) for id, similarity in found if id not in seen)
+            seen.update(id for id, _ in found)
+            if len(found) < count or refusals.count("stale") + refusals.count("expired") < count // 4:
+                return
+
+    def judge(self, entry: Entry, asked: Asked, state: State, age_seconds: float) -> tuple[float, str | None]:
+        """The similarity of the two questions, and why the stored answer is none for the one asked, or None."""
+        if entry.state is None:
+            return 0.0, "exact_only"
+        stored = State.from_bytes(entry.state, len(state.question))
+        similarity = cosine(state.question, stored.question)
+        with self._lock:
+            dialogue = self._open(entry.partition).dialogues.setdefault(entry.id, entry.dialogue)
+        if conflict := asked.dialogue.conflict(dialogue):
+            return similarity, conflict
+        candidate = Candidate(
+            asked.dialogue.question,
+            dialogue.question,
+            similarity,
+            context_similarity=_context_similarity(state, stored),
+            focus_similarity=self._focus_similarity(asked.dialogue.question, dialogue.question),
+            age_seconds=age_seconds,
+        )
+        if not self._policy.accepts(candidate):
+            return similarity, "far"
+        return similarity, "reported_wrong" if self._is_reported(entry, asked, state, stored) else None
+
+    def forget(self, ids: Iterable[int]) -> None:
+        ids = list(ids)
+        with self._lock:
+            for partition in self._partitions.values():
+                partition.index.forget(ids)
+                for id in ids:
+                    partition.dialogues.pop(id, None)
+
+    def forget_texts(self) -> None:
+        """Drops every text and vector that is in memory only to be quick."""
+        with self._lock:
+            self._partitions.clear()
+        self._vectors.clear()
+
+    def _open(self, key: str) -> _Partition:
+        """A partition's index, brought up to date with the store. The lock is held."""
+        dimension = self._vectors.embedder.dimension
+        known = self._partitions.setdefault(key, _Partition(VectorIndex(dimension)))
+        self._partitions.move_to_end(key)
+        rows = self._entries.states(key, known.last_id)
+        if rows:
+            known.index.store([id for id, _ in rows], [State.from_bytes(raw, dimension).vector for _, raw in rows])
+            known.last_id = rows[-1][0]
+        while len(self._partitions) > MAX_OPEN_PARTITIONS:
+            self._partitions.popitem(last=False)
+        return known
+
+    def _is_reported(self, entry: Entry, asked: Asked, state: State, stored: State) -> bool:
+        """Whether this answer was called wrong for this question, or for one nearer to it than the answer's own."""
+        own = cosine(state.vector, stored.vector)
+        for key, raw in self._entries.wrong_for(entry.key):
+            near = raw and cosine(state.vector, State.from_bytes(raw, len(state.question)).vector) >= own
+            if key == asked.key or near:
+                return True
+        return False
+
+    def _focus_similarity(self, asked: str, stored: str) -> float | None:
+        focus = _focus(asked.split(), stored.split())
+        if focus is None:
+            return None
+        if not all(focus):
+            return 0.0 if content_words("".join(focus)) else None
+        return cosine(*self._vectors(list(focus)))
+
+
+def _context_similarity(one: State, other: State) -> float | None:
+    if one.context is None or other.context is None:
+        return None
+    return cosine(one.context, other.context)
+
+
+def _focus(asked: list[str], stored: list[str]) -> tuple[str, str] | None:
+    """What is left of two texts once the frame of words that both begin and end with is set aside; None where that
+    frame is short."""
+    shortest = min(len(asked), len(stored))
+    start = next((n for n in range(shortest) if asked[n] != stored[n]), shortest)
+    rest = shortest - start
+    end = next((n for n in range(rest) if asked[-1 - n] != stored[-1 - n]), rest)
+    if start + end < MIN_FRAME_WORDS:
+        return None
+    return " ".join(asked[start : len(asked) - end]), " ".join(stored[start : len(stored) - end])

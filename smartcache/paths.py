@@ -1,0 +1,147 @@
+"""A request's path apart from how it is walked: the path asks for a search or an answer, a walker gets it, in plain
+calls or coroutines, whole or as a stream."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from smartcache.types import Answer, Chunk
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStep:
+    """The path needs what the knowledge base holds for `query`."""
+
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateStep:
+    """The path needs an answer from the model over `chunks`."""
+
+    chunks: tuple[Chunk, ...]
+
+
+T = TypeVar("T")
+Path = Generator[SearchStep | GenerateStep, Any, T]
+Search = Callable[[str], Sequence[Chunk]]
+AsyncSearch = Callable[[str], Awaitable[Sequence[Chunk]] | Sequence[Chunk]]
+
+
+def walk(path: Path[T], search: Search | None, generate: Callable[[tuple[Chunk, ...]], str | Answer]) -> T:
+    step = _advance(path, None)
+    while isinstance(step, SearchStep | GenerateStep):
+        step = _advance(path, _searched(search, step) if isinstance(step, SearchStep) else generate(step.chunks))
+    return step
+
+
+def walk_alone(path: Path[T], search: Search | None = None) -> T:
+    """As `walk`, for a path that asks for no answer."""
+    return walk(path, search, _no_answer)
+
+
+async def awalk(
+    path: Path[T], search: AsyncSearch | None, generate: Callable[[tuple[Chunk, ...]], Awaitable[str | Answer]]
+) -> T:
+    """As `walk`; the cache's own work runs in a thread, so that no embedding holds up the event loop."""
+    step = await asyncio.to_thread(_advance, path, None)
+    while isinstance(step, SearchStep | GenerateStep):
+        got = _searched(search, step) if isinstance(step, SearchStep) else generate(step.chunks)
+        step = await asyncio.to_thread(_advance, path, await got if inspect.isawaitable(got) else got)
+    return step
+
+
+def stream(
+    path: Path[Answer],
+    search: Search | None,
+    generate: Callable[[tuple[Chunk, ...]], Iterator[Any]],
+    replay: Callable[[Answer], Iterator[Any]],
+) -> Iterator[Any]:
+    """Yields what the model yields as it comes, or a hit replayed."""
+    step = _advance(path, None)
+    while isinstance(step, SearchStep | GenerateStep):
+        if isinstance(step, SearchStep):
+            step = _advance(path, _searched(search, step))
+            continue
+        live = _Live()
+        for piece in generate(step.chunks):
+            if live.keeps(piece):
+                yield piece
+        step = _advance(path, live.answer())
+    if step.is_hit:
+        yield from replay(step)
+
+
+async def astream(
+    path: Path[Answer],
+    search: AsyncSearch | None,
+    generate: Callable[[tuple[Chunk, ...]], AsyncIterator[Any]],
+    replay: Callable[[Answer], Iterator[Any]],
+) -> AsyncIterator[Any]:
+    step = await asyncio.to_thread(_advance, path, None)
+    while isinstance(step, SearchStep | GenerateStep):
+        if isinstance(step, SearchStep):
+            got = _searched(search, step)
+            step = await asyncio.to_thread(_advance, path, await got if inspect.isawaitable(got) else got)
+            continue
+        live = _Live()
+        async with AsyncExitStack() as closing:
+            pieces = generate(step.chunks)
+            if isinstance(pieces, AsyncGenerator):
+                await closing.enter_async_context(aclosing(pieces))
+            async for piece in pieces:
+                if live.keeps(piece):
+                    yield piece
+        step = await asyncio.to_thread(_advance, path, live.answer())
+    if step.is_hit:
+        for piece in replay(step):
+            yield piece
+
+
+def words(answer: Answer) -> Iterator[str]:
+    """An answer's text word by word, each with the space before it, as a model would stream it."""
+    yield from re.findall(r"\s*\S+|\s+$", answer.text)
+
+
+@dataclass
+class _Live:
+    """A stream as it passes: its text, and the whole answer where the model's side yields one at the end."""
+
+    pieces: list[str] = field(default_factory=list)
+    whole: Answer | None = None
+
+    def keeps(self, piece: Any) -> bool:
+        """Takes note of a piece; True where the reader gets it too."""
+        if isinstance(piece, Answer):
+            self.whole = piece
+        elif isinstance(piece, str):
+            self.pieces.append(piece)
+        return not isinstance(piece, Answer)
+
+    def answer(self) -> Answer:
+        return self.whole or Answer("".join(self.pieces))
+
+
+def _advance(path: Path[T], reply: Any) -> SearchStep | GenerateStep | T:
+    """The next step, or what the path returns at its end (an end raised as StopIteration cannot cross a thread)."""
+    try:
+        return path.send(reply)
+    except StopIteration as end:
+        returned: T = end.value
+        return returned
+
+
+def _no_answer(chunks: tuple[Chunk, ...]) -> str:
+    raise TypeError("this path asks for no answer")
+
+
+def _searched(search: Callable[[str], Any] | None, step: SearchStep) -> Any:
+    if search is None:
+        raise TypeError("the path asked for a search and none was given")
+    return search(step.query)

@@ -1,0 +1,85 @@
+"""Decisions apart from storage: is a stored question near enough, and may an answer be stored at all?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from smartcache.types import Answer
+
+ROUNDING = 1e-5  # unit vectors in float32: the same text in another batch
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A stored question that might answer the one asked. Hard facts agree already; the rest is for a policy to judge.
+
+    `similarity`: cosine of the two questions' vectors. `context_similarity`: the same for what the questions lean on,
+    None where both stand alone. `focus_similarity`: the same for what is left of long texts once the words that both
+    begin and end with are set aside, None where they share no such frame.
+    """
+
+    asked: str
+    stored: str
+    similarity: float
+    context_similarity: float | None = None
+    focus_similarity: float | None = None
+    age_seconds: float = 0.0
+
+
+class HitPolicy(Protocol):
+    def accepts(self, candidate: Candidate, /) -> bool: ...
+
+
+class ThresholdPolicy:
+    """Accepts a question from `min_similarity` on, under a context from `min_context_similarity` on (cosine, equal is
+    enough, 1.0 takes identical vectors only)."""
+
+    def __init__(self, min_similarity: float = 0.90, min_context_similarity: float = 0.85) -> None:
+        self.min_similarity = _threshold("min_similarity", min_similarity)
+        self.min_context_similarity = _threshold("min_context_similarity", min_context_similarity)
+
+    def accepts(self, candidate: Candidate) -> bool:
+        focus = candidate.similarity if candidate.focus_similarity is None else candidate.focus_similarity
+        context = 1.0 if candidate.context_similarity is None else candidate.context_similarity
+        near = min(candidate.similarity, focus) >= self.min_similarity - ROUNDING
+        return near and context >= self.min_context_similarity - ROUNDING
+
+
+def _threshold(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name} is a cosine similarity from 0 to 1 (a hit if equal or above), not {value!r}")
+    return float(value)
+
+
+# How providers say that an answer ended by itself.
+ENDED = frozenset(
+    "stop end_turn stop_sequence eos eos_token tool_calls tool_call tool_use function_call complete completed finish "
+    "finished end endoftext finish_reason_stop".split()
+)
+CALLS_TOOLS = frozenset("tool_calls tool_call tool_use function_call".split())
+
+
+def unstorable_reason(answer: Answer) -> str | None:
+    """Why an answer must not be stored, or None: it is empty and nothing else came with it, or it did not end by
+    itself (cut at a length, filtered, refused, failed, or in a way that is not known to be an end)."""
+    ended = answer.finish_reason is None or answer.finish_reason.casefold() in ENDED
+    if not ended:
+        return f"finish_{answer.finish_reason}"
+    return "empty" if not answer.text.strip() and answer.payload is None else None
+
+
+def calls_tools(answer: Answer) -> bool:
+    return answer.finish_reason is not None and answer.finish_reason.casefold() in CALLS_TOOLS
+
+
+def samples(options: Mapping[str, Any] | None) -> bool:
+    """Whether a request asks for a draw rather than for the answer: sampling is on and no `sample_index` names the
+    draw. A temperature that is left out says nothing."""
+    options = options or {}
+    if options.get("sample_index") is not None:
+        return False
+    numbers = [options.get("temperature"), (options.get("n") or 1) - 1 if isinstance(options.get("n"), int) else 0]
+    drawn = any(isinstance(value, int | float) and value > 0 for value in numbers)
+    return drawn or bool(options.get("do_sample"))

@@ -1,0 +1,334 @@
+"""Answers on disk: the one truth, in SQLite. Everything else is derived from it and rebuilt at will."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from smartcache.dialogue import Dialogue
+from smartcache.errors import DamagedStore
+from smartcache.knowledge import Basis, Fact, Growth, Knowledge
+from smartcache.storage.database import connect, file_in, set_aside
+from smartcache.types import Answer, ChunkRef, KnowledgeUpdate
+
+MAX_UNWRITTEN_USES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A stored answer with all it takes to judge whether it may be served.
+
+    `state`: the bytes of its dialogue's State, None where the answer is served exactly only. `id`: 0 until stored.
+    """
+
+    key: str
+    request: bytes
+    partition: str
+    scope: str
+    dialogue: Dialogue
+    state: bytes | None
+    answer: Answer
+    basis: Basis
+    created_at: float
+    id: int = 0
+
+
+class Entries:
+    """Entries by id, key and partition. One connection, one lock; safe to share between threads, and the file between
+    processes.
+
+    What is damaged is told to `on_damage`, kept aside and never served: a file is renamed (with `strict` DamagedStore
+    is raised instead), an entry loses its key and partition.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        on_damage: Callable[[DamagedStore], object] = lambda error: None,
+        strict: bool = False,
+    ) -> None:
+        self.path = None if path is None else file_in(path)
+        self._on_damage = on_damage
+        self._lock = threading.RLock()
+        self._uses: dict[int, float] = {}
+        self._unwritten: list[KnowledgeUpdate] = []
+        try:
+            self._connection = connect(self.path)
+        except DamagedStore as error:
+            if strict or self.path is None:
+                raise
+            on_damage(DamagedStore(f"{error}; it is kept as {set_aside(self.path)}"))
+            self._connection = connect(self.path)
+        self._version = self._read_version()
+
+    def store(self, entry: Entry) -> int:
+        """Adds an entry, in place of the one with its key, and returns its id."""
+        fields = _serialised(entry)
+        size = sum(len(value) for value in fields.values() if isinstance(value, str | bytes))
+        row = fields | {"created_at": entry.created_at, "used_at": entry.created_at, "bytes": size}
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM answers WHERE key = ?", (entry.key,))
+            names = ", ".join(row)
+            marks = ", ".join("?" * len(row))
+            id = connection.execute(f"INSERT INTO answers ({names}) VALUES ({marks})", tuple(row.values())).lastrowid
+            rests_on = (entry.basis.evidence or frozenset()) | (entry.basis.found or frozenset())
+            connection.executemany("INSERT INTO evidence VALUES (?, ?, ?)", [(id, r.source, r.id) for r in rests_on])
+        return int(id or 0)
+
+    def by_key(self, key: str) -> Entry | None:
+        return self._one("key = ?", key)
+
+    def by_id(self, id: int) -> Entry | None:
+        """The entry, or None where there is none that can be trusted."""
+        return self._one("id = ?", id)
+
+    def states(self, partition: str, after: int = 0) -> list[tuple[int, bytes]]:
+        """(id, state) of the partition's entries with an id above `after`, in order of their ids."""
+        statement = "SELECT id, state FROM answers WHERE partition = ? AND id > ? AND state IS NOT NULL ORDER BY id"
+        return self._all(statement, partition, after)
+
+    def rebase(self, id: int, basis: Basis) -> None:
+        """Replaces what an entry rests on, after a search has said the same again."""
+        entry = self.by_id(id)
+        if entry:
+            fields = _serialised(replace(entry, basis=basis))
+            with self._transaction() as connection:
+                changed = (fields["basis"], fields["checksum"], id)
+                connection.execute("UPDATE answers SET basis = ?, checksum = ? WHERE id = ?", changed)
+
+    def use(self, id: int, at: float) -> None:
+        """Notes that an entry was served; written in bulk."""
+        with self._lock:
+            self._uses[id] = at
+            if len(self._uses) >= MAX_UNWRITTEN_USES:
+                self._write_uses()
+
+    def forget(self, ids: Iterable[int]) -> int:
+        """Removes entries, their text overwritten on disk. Returns how many were there."""
+        with self._transaction() as connection:
+            gone = [connection.execute("DELETE FROM answers WHERE id = ?", (id,)).rowcount for id in ids]
+        return sum(gone)
+
+    def scrub(self) -> None:
+        """Leaves no trace of what was forgotten: not in the write-ahead log, nor the vectors of its wrong questions."""
+        with self._transaction() as connection:
+            connection.execute("UPDATE wrong SET state = NULL WHERE answer NOT IN (SELECT key FROM answers)")
+        with self._lock:
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def ids(
+        self, *, scope: str | None = None, chunk_ids: Sequence[str] | None = None, created_before: float | None = None
+    ) -> list[int]:
+        """Ids of the entries that meet every condition given."""
+        conditions, values = ["TRUE"], list[Any]()
+        if scope is not None:
+            conditions, values = [*conditions, "scope = ?"], [*values, scope]
+        if created_before is not None:
+            conditions, values = [*conditions, "created_at <= ?"], [*values, created_before]
+        if chunk_ids is not None:
+            inside = "id IN (SELECT entry FROM evidence WHERE chunk IN (SELECT value FROM json_each(?)))"
+            conditions, values = [*conditions, inside], [*values, json.dumps(list(chunk_ids))]
+        return [id for (id,) in self._all(f"SELECT id FROM answers WHERE {' AND '.join(conditions)}", *values)]
+
+    def least_used(self, *, above_entries: int, above_bytes: int) -> list[int]:
+        """The ids to evict, longest unused first, so that no more than so many entries and bytes stay."""
+        with self._lock:
+            self._write_uses()
+        count, size = self.count(), self.size_bytes()
+        if count <= above_entries and size <= above_bytes:
+            return []
+        gone = []
+        for id, own in self._all("SELECT id, bytes FROM answers ORDER BY used_at, id LIMIT ?", max(64, count // 8)):
+            if count <= above_entries and size <= above_bytes:
+                break
+            gone.append(id)
+            count, size = count - 1, size - own
+        return gone
+
+    def bases(self, sources: frozenset[str]) -> list[Basis]:
+        """What the entries rest on that an update of `sources` may concern ("" among them: all)."""
+        named = json.dumps(sorted(sources)) if "" not in sources else "[]"
+        condition = (
+            "json_array_length(?1) = 0 OR id NOT IN (SELECT entry FROM evidence) OR id IN "
+            "(SELECT entry FROM evidence WHERE source = '' OR source IN (SELECT value FROM json_each(?1)))"
+        )
+        return [_basis_from(text) for (text,) in self._all(f"SELECT basis FROM answers WHERE {condition}", named)]
+
+    def count(self) -> int:
+        return int(self._all("SELECT count(*) FROM answers")[0][0])
+
+    def size_bytes(self) -> int:
+        return int(self._all("SELECT coalesce(sum(bytes), 0) FROM answers")[0][0])
+
+    def update_knowledge(self, knowledge: Knowledge, update: KnowledgeUpdate) -> None:
+        """Applies an update on top of what other processes wrote, and writes it, in one transaction.
+
+        Where the write fails, OSError is raised, `knowledge` has the update all the same, and the next one writes both.
+        """
+        with self._lock:
+            self._unwritten.append(update)
+            try:
+                self._write_updates(knowledge)
+            except sqlite3.Error as error:
+                self._apply_unwritten(knowledge)
+                raise OSError(f"the knowledge update was not written to {self.path}: {error}; call it again") from error
+            self._unwritten.clear()
+
+    def load_knowledge(self, knowledge: Knowledge) -> None:
+        """Takes in what any process wrote, and then what this one could not write."""
+        with self._lock:
+            self._load_written(knowledge)
+            self._apply_unwritten(knowledge)
+
+    def _write_updates(self, knowledge: Knowledge) -> None:
+        with self._transaction() as connection:
+            self._load_written(knowledge)
+            facts = self._apply_unwritten(knowledge)
+            rows = [(f.source, f.id, f.version, f.content, f.gone_since) for f in facts]
+            connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?)", rows)
+            connection.execute("DELETE FROM growth")
+            spans = [(g.source, g.kind, g.since, g.until) for g in knowledge.growth]
+            connection.executemany("INSERT INTO growth VALUES (?, ?, ?, ?)", spans)
+            connection.execute("INSERT OR REPLACE INTO counters VALUES ('knowledge', ?)", (knowledge.sequence,))
+
+    def _apply_unwritten(self, knowledge: Knowledge) -> list[Fact]:
+        return [fact for update in self._unwritten for fact in knowledge.apply(update)]
+
+    def _load_written(self, knowledge: Knowledge) -> None:
+        facts = [Fact(*row) for row in self._all("SELECT source, chunk, version, content, gone_since FROM facts")]
+        growth = [Growth(*row) for row in self._all("SELECT source, kind, since, until FROM growth")]
+        counted = self._all("SELECT value FROM counters WHERE name = 'knowledge'")
+        knowledge.load(facts, growth, int(counted[0][0]) if counted else 0)
+
+    def store_wrong(self, asked: str, answer: str, state: bytes | None) -> None:
+        """Notes that the answer stored under key `answer` is wrong for the request with key and state `asked`."""
+        with self._transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO wrong VALUES (?, ?, ?)", (asked, answer, state))
+
+    def wrong_for(self, answer: str) -> list[tuple[str, bytes | None]]:
+        """(key, state) of the requests that the answer stored under key `answer` was wrong for."""
+        return self._all("SELECT asked, state FROM wrong WHERE answer = ?", answer)
+
+    def changed_elsewhere(self) -> bool:
+        """Whether another process has written since this was last asked."""
+        version = self._read_version()
+        changed, self._version = version != self._version, version
+        return changed
+
+    def close(self) -> None:
+        with self._lock:
+            try:
+                self._write_uses()
+            finally:
+                self._connection.close()
+
+    def _one(self, condition: str, value: Any) -> Entry | None:
+        names = "id, key, request, partition, scope, dialogue, state, answer, basis, created_at, checksum"
+        rows = self._all(f"SELECT {names} FROM answers WHERE {condition}", value)
+        try:
+            return _entry_from(*rows[0]) if rows else None
+        except DamagedStore as error:
+            with self._transaction() as connection:
+                aside = "UPDATE answers SET key = 'damaged ' || id, partition = 'damaged', state = NULL WHERE id = ?"
+                connection.execute(aside, (rows[0][0],))
+            self._on_damage(error)
+            return None
+
+    def _all(self, statement: str, *values: Any) -> list[Any]:
+        with self._lock:
+            return self._connection.execute(statement, values).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    def _write_uses(self) -> None:
+        uses, self._uses = self._uses, {}
+        if uses:
+            with self._transaction() as connection:
+                rows = [(at, id) for id, at in uses.items()]
+                connection.executemany("UPDATE answers SET used_at = max(used_at, ?) WHERE id = ?", rows)
+
+    def _read_version(self) -> int:
+        return int(self._all("PRAGMA data_version")[0][0])
+
+
+def restorable(answer: Answer) -> bool:
+    """Whether an answer comes back from disk as it went in."""
+    try:
+        return bool(json.loads(json.dumps(answer.payload, allow_nan=False)) == answer.payload)
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+def _serialised(entry: Entry) -> dict[str, str | bytes | None]:
+    answer = entry.answer
+    fields: dict[str, str | bytes | None] = {
+        "key": entry.key,
+        "request": entry.request,
+        "partition": entry.partition,
+        "scope": entry.scope,
+        "dialogue": json.dumps([entry.dialogue.history, entry.dialogue.question]),
+        "state": entry.state,
+        "answer": json.dumps([answer.text, answer.payload, answer.finish_reason, _refs(answer.citations)]),
+        "basis": _basis_text(entry.basis),
+    }
+    return fields | {"checksum": _checksum(fields.values())}
+
+
+def _entry_from(
+    id: int, key: str, request: bytes, partition: str, scope: str, dialogue: str, state: bytes | None, answer: str,
+    basis: str, created_at: float, checksum: str,
+) -> Entry:  # fmt: skip
+    if checksum != _checksum((key, request, partition, scope, dialogue, state, answer, basis)):
+        raise DamagedStore(f"entry {id} is not what was stored; it is kept aside")
+    history, question = json.loads(dialogue)
+    text, payload, finish_reason, citations = json.loads(answer)
+    rests_on = _basis_from(basis)
+    cited = tuple(ChunkRef(*ref) for ref in citations)
+    told = Dialogue(tuple((role, said) for role, said in history), question)
+    replayed = Answer(text, rests_on.evidence, payload, finish_reason=finish_reason, citations=cited)
+    return Entry(key, request, partition, scope, told, state, replayed, rests_on, created_at, id)
+
+
+def _basis_text(basis: Basis) -> str:
+    contents = sorted((*_refs([ref])[0], content) for ref, content in basis.contents)
+    evidence = None if basis.evidence is None else _refs(sorted(basis.evidence))
+    return json.dumps([evidence, None if basis.found is None else _refs(sorted(basis.found)), basis.sequence, contents])
+
+
+def _basis_from(text: str) -> Basis:
+    evidence, found, sequence, contents = json.loads(text)
+    return Basis(
+        None if evidence is None else frozenset(ChunkRef(*ref) for ref in evidence),
+        None if found is None else frozenset(ChunkRef(*ref) for ref in found),
+        sequence,
+        frozenset((ChunkRef(id, version, source), content) for id, version, source, content in contents),
+    )
+
+
+def _refs(refs: Iterable[ChunkRef]) -> list[tuple[str, str, str]]:
+    return [(ref.id, ref.version, ref.source) for ref in refs]
+
+
+def _checksum(parts: Iterable[str | bytes | None]) -> str:
+    checksum = hashlib.sha256()
+    for part in parts:
+        raw = b"" if part is None else part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        checksum.update(b"%d:" % len(raw) + raw)
+    return checksum.hexdigest()

@@ -1,0 +1,38 @@
+-- One truth on disk. Version: PRAGMA user_version; ours by PRAGMA application_id.
+CREATE TABLE IF NOT EXISTS answers (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,   -- never given twice
+    key TEXT NOT NULL UNIQUE,               -- digest of `request`
+    request BLOB NOT NULL,                  -- canonical bytes: compared on every exact hit
+    partition TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    dialogue TEXT NOT NULL,                 -- JSON
+    state BLOB,                             -- float32, NULL where the answer is served exactly only
+    answer TEXT NOT NULL,                   -- JSON
+    basis TEXT NOT NULL,                    -- JSON
+    created_at REAL NOT NULL,
+    used_at REAL NOT NULL,
+    bytes INTEGER NOT NULL,
+    checksum TEXT NOT NULL                  -- over everything that is served
+);
+CREATE INDEX IF NOT EXISTS answers_partition ON answers (partition);
+CREATE INDEX IF NOT EXISTS answers_scope ON answers (scope);
+CREATE INDEX IF NOT EXISTS answers_used ON answers (used_at);
+CREATE TABLE IF NOT EXISTS evidence (
+    entry INTEGER NOT NULL REFERENCES answers (id) ON DELETE CASCADE,
+    source TEXT NOT NULL,
+    chunk TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS evidence_chunk ON evidence (source, chunk);
+CREATE INDEX IF NOT EXISTS evidence_entry ON evidence (entry);
+CREATE TABLE IF NOT EXISTS facts (
+    source TEXT NOT NULL, chunk TEXT NOT NULL, version TEXT NOT NULL, content TEXT, gone_since INTEGER,
+    PRIMARY KEY (source, chunk)
+);
+CREATE TABLE IF NOT EXISTS growth (source TEXT NOT NULL, kind TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS wrong (
+    asked TEXT NOT NULL,                    -- key of the request that got a wrong answer
+    answer TEXT NOT NULL,                   -- key of the request whose answer it was
+    state BLOB,                             -- of the request that got it
+    PRIMARY KEY (asked, answer)
+);
+CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL);

@@ -1,0 +1,200 @@
+"""The word lists behind hard facts and self-containedness: closed classes of English and Chinese, nothing learned."""
+
+import re
+
+NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty".split()
+    )
+    if word != "one"  # mostly a pronoun
+} | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "ninety": "90", "hundred": "100", "thousand": "1000"}
+
+NEGATIONS = frozenset("not no never cannot nor neither none nobody nothing nowhere unable without".split())
+
+OPPOSITE_PREFIXES = ("un", "dis", "in", "im", "de", "non", "non-", "ir", "il", "mis", "anti")
+
+# Each axis: the stems (see facts.stem) of one side, and of the other.
+ANTONYMS: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
+    (frozenset(one.split()), frozenset(other.split()))
+    for one, other in (
+        ("on", "off"),
+        ("open", "clos shut"),
+        ("enabl activat", "disabl deactivat"),
+        ("start begin launch began begun", "stop end finish quit halt"),
+        ("add insert attach", "remov delet detach"),
+        ("creat mak build", "destroy delet"),
+        ("allow permit", "deny forbid block ban prohibit disallow"),
+        ("accept approv", "reject declin refus"),
+        ("includ", "exclud"),
+        ("increas rais", "decreas reduc lower"),
+        ("more", "less fewer"),
+        ("most", "least"),
+        ("maximum max", "minimum min"),
+        ("high highest higher", "low lowest lower"),
+        ("big bigger biggest larg larger largest", "small smaller smallest"),
+        ("long longer longest", "short shorter shortest"),
+        ("fast faster fastest quick", "slow slower slowest"),
+        ("cheap cheaper cheapest", "expensiv dear"),
+        ("best better", "worst wors"),
+        ("good", "bad"),
+        ("new newest newer latest", "old oldest older earliest"),
+        ("first", "last"),
+        ("befor", "after"),
+        ("previou prior", "next following"),
+        ("with", "without"),
+        ("up upgrad", "down downgrad"),
+        ("upload", "download"),
+        ("import", "export"),
+        ("read", "writ"),
+        ("encrypt", "decrypt"),
+        ("encod", "decod"),
+        ("compress", "decompress extract"),
+        ("lock", "unlock"),
+        ("connect", "disconnect"),
+        ("subscrib", "unsubscrib cancel"),
+        ("install", "uninstall"),
+        ("sign-in login", "sign-out logout"),
+        ("buy purchas", "sell"),
+        ("send", "receiv"),
+        ("push", "pull"),
+        ("deposit", "withdraw"),
+        ("borrow", "lend"),
+        ("credit", "debit"),
+        ("incom", "expens"),
+        ("win won", "los lost"),
+        ("born birth", "died death di"),
+        ("marri", "divorc"),
+        ("left", "right"),
+        ("inside indoor", "outside outdoor"),
+        ("hot hotter warm heat", "cold colder cool"),
+        ("day", "night"),
+        ("morning", "evening"),
+        ("arriv arrival", "depart departur leav"),
+        ("success succeed", "fail failur"),
+        ("true", "fals"),
+        ("public", "privat"),
+        ("internal", "external"),
+        ("legal", "illegal"),
+        ("same", "different"),
+        ("all every", "none"),
+        ("advantag pro", "disadvantag con"),
+        ("encourag", "discourag"),
+        ("mal man men", "femal woman women"),
+        ("father dad", "mother mom mum"),
+        ("husband", "wif"),
+        ("brother", "sister"),
+        ("son", "daughter"),
+        ("north", "south"),
+        ("east", "west"),
+        ("import", "export"),
+        ("input", "output"),
+        ("client", "server"),
+        ("front", "back rear"),
+        ("top", "bottom"),
+        ("many", "few"),
+        ("free", "paid"),
+        ("singl", "multipl doubl"),
+        ("sync", "async"),
+        ("ascend", "descend"),
+        ("vertical", "horizontal"),
+        ("show", "hid"),
+        ("expand", "collaps"),
+        ("save", "discard"),
+        ("parent", "child"),
+        ("refund", "charg"),
+    )
+)
+
+CHINESE_ANTONYMS = (
+    ("打开", "关闭"),
+    ("启用", "禁用"),
+    ("允许", "禁止"),
+    ("增加", "减少"),
+    ("上传", "下载"),
+    ("之前", "之后"),
+    ("最大", "最小"),
+    ("最高", "最低"),
+    ("最多", "最少"),
+    ("最早", "最晚"),
+    ("最新", "最旧"),
+    ("最长", "最短"),
+    ("买", "卖"),
+    ("开始", "结束"),
+    ("包括", "排除"),
+    ("优点", "缺点"),
+    ("男", "女"),
+    ("出生", "去世"),
+    ("安装", "卸载"),
+    ("登录", "退出"),
+)
+CHINESE_NEGATION = re.compile(r"[不没未别]|无法|不能")
+CHINESE_NOT_NEGATION = re.compile(
+    r"(\w)[不没]\1|有没有|不错|不同|差不多|不好意思|特别|别人|区别|分别|级别|类别|性别|不仅|不但"
+)
+
+# What a question asks for, where its words say so; "what", "which", "why" and a bare "how" may ask for anything.
+INTERROGATIVES = (
+    (r"when|what (?:time|year|date|day|month)|which (?:year|date|day|month)", "when"),
+    (r"where|(?:what|which) (?:place|city|country|town|location)", "where"),
+    (r"who|whom|whose|(?:what|which) person", "who"),
+    (r"how many|what number of", "how many"),
+    (r"how much|what (?:price|cost|amount)", "how much"),
+    (r"how long", "how long"),
+    (r"how old|what age", "how old"),
+    (r"how often", "how often"),
+    (r"how far", "how far"),
+    (r"how tall|how high", "how high"),
+)
+
+# Words that may start a sentence, and so have a capital there without being names; they carry no content either.
+SENTENCE_STARTERS = frozenset(
+    """
+    a an the and but or so then also if when while because since although though as at by for from in into of on onto
+    over per than to under until up upon via with without within about above across after against along among around
+    before behind below beneath beside between beyond down during except inside near off out outside through throughout
+    toward towards
+    i me my mine myself we us our ours you your yours he him his she her hers it its itself they them their theirs
+    this that these those there here who whom whose what which where why how whether
+    am is are was were be been being do does did doing done have has had having can could may might must shall should
+    will would ought i'm i've i'd i'll we're we've you're you've he's she's it's they're that's there's what's who's
+    where's how's when's isn't aren't wasn't weren't don't doesn't didn't haven't hasn't hadn't can't couldn't won't
+    wouldn't shouldn't let's
+    yes no not ok okay yeah yep nope sure please thanks thank hi hello hey dear sorry well now just only even still yet
+    too very really quite maybe perhaps again else instead actually anyway
+    tell give show list explain describe say let make get go know want need like think see help ask find
+    any some all each every both either neither none many much more most few less other another such same own
+    one ones thing things something anything everything nothing someone anyone everyone
+    happen happened happens happening interesting important significant fact facts way ways kind sort type lot bit
+    got gets getting gave given went going came come comes take takes took taken use used using tried try
+    """.split()
+)
+
+# Signs that a question points at something said before.
+ANAPHORA = re.compile(
+    r"""\b(?:he|him|his|himself|she|her|hers|herself|they|them|their|theirs|themselves|this|these|those|former|latter
+        |ones?|same|such|above|aforementioned|previous(?:ly)?|earlier|another|others?|else|instead|again|too|either
+        |neither|both|also|more|then|so|there|there's|it|its|it's|itself|that|that's|which\ of|any\ of|all\ of)\b""",
+    re.I | re.X,
+)
+# The same words where they point at nothing: "is it possible to", "how long does it take", "is there a", "more than".
+NOT_ANAPHORA = re.compile(
+    r"""\b(?:is|was|are|were|will|would|isn't|aren't)\ there\b(?=\s+\w)|\bthere\ (?:is|are|was|were|will|a|any|an)\b
+        |\b(?:is|was|would|if|when|makes?)\ it\ (?:\w+\ )?(?:possible|ok|okay|safe|true|necessary|legal|worth|better|
+           normal|mandatory|required|allowed|free|easy|hard|difficult|important|best|better)\b
+        |\bit\ (?:is|was|'s)\ (?:possible|safe|true|necessary|legal)\b
+        |\b(?:does|did|will|would)\ it\ (?:take|cost)\ (?:\w+\ ){0,2}to\b|\bit\ takes?\ to\b
+        |\bwhat\ time\ is\ it\b|\bmore\ than\b|\bone\ of\b|\bso\ that\b|\bsuch\ as\b|\bthat's\ right\b
+        |\bwho\ else\b(?=\s+\w+\s+\w+\s+\w+)|\b(?:both|either|neither)\b(?=.+\b(?:and|or|nor)\b)
+        |(?<=\w)\ that\ (?=(?:can|could|will|would|has|have|had|does|do|did|are|were|i|you|we)\b)""",
+    re.I | re.X,
+)
+ELLIPTIC_START = re.compile(
+    r"^\W*(?:and|but|or|so|then|also|yes|no|yeah|nope|ok|okay|sure|right|what about|how about|how come|why not"
+    r"|what if|what else|who else|anything|any other|what happened next|no thanks)\b",
+    re.I,
+)
+CHINESE_ANAPHORA = re.compile(
+    r"[他她它]们?|[这那][个些部首位里儿边种样次]?|该|此|其(?!实|他|中)|上述|前者|后者|呢[？?]?$|^(?:那|还有|另外|然后)"
+)

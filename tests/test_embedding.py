@@ -1,0 +1,63 @@
+"""Any embedder's vectors, checked and remembered."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from smartcache.embedding import RememberedVectors
+from smartcache.testing import BagOfWordsEmbedder, EmbedderContract, TableEmbedder
+
+
+class TestBagOfWordsEmbedder(EmbedderContract):
+    def embedder(self):
+        return BagOfWordsEmbedder()
+
+
+def test_a_table_embedder_gives_the_similarity_it_was_told():
+    one, other, third = TableEmbedder({("a", "b"): 0.98})(["a", "b", "c"])
+    assert float(one @ other) == pytest.approx(0.98, abs=1e-6)
+    assert float(one @ third) == 0.0
+
+
+def test_a_text_is_embedded_once():
+    embedder = BagOfWordsEmbedder()
+    vectors = RememberedVectors(embedder)
+    first = vectors(["a text", "another", "a text"])
+    again = vectors(["another", "a text"])
+    assert embedder.texts == ["a text", "another"]
+    assert np.array_equal(first[0], again[1])
+
+
+def test_only_so_many_texts_are_remembered():
+    embedder = BagOfWordsEmbedder()
+    vectors = RememberedVectors(embedder, max_texts=2)
+    vectors(["one", "two", "three"])
+    vectors(["one", "three"])
+    assert embedder.texts == ["one", "two", "three", "one"]
+
+
+class Fixed(BagOfWordsEmbedder):
+    def __init__(self, row):
+        super().__init__(dimension=2)
+        self.row = row
+
+    def __call__(self, texts):
+        return np.array([self.row] * len(texts), dtype=np.float32)
+
+
+@pytest.mark.parametrize("row", [[0.0, 0.0], [np.nan, 1.0], [np.inf, 0.0], [1.0, 0.0, 0.0]])
+def test_a_vector_without_direction_or_of_another_dimension_is_refused(row):
+    with pytest.raises(ValueError):
+        RememberedVectors(Fixed(row))(["text"])
+
+
+def test_vectors_are_made_unit_length():
+    (vector,) = RememberedVectors(Fixed([3.0, 4.0]))(["text"])
+    assert vector.tolist() == pytest.approx([0.6, 0.8])
+
+
+def test_a_text_longer_than_the_embedder_reads_does_not_fit():
+    vectors = RememberedVectors(BagOfWordsEmbedder(max_tokens=3))
+    assert vectors.fits("one two three")
+    assert not vectors.fits("one two three four")
