@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from smartcache.errors import SmartCacheError
+from smartcache import SmartCacheError
 
 if TYPE_CHECKING:
     from smartcache import Embedder
@@ -79,7 +78,9 @@ def chat(
     check_folder(folder)
     embedder = load_embedder()
     documents = Documents(folder, embedder, source=str(folder.resolve()))
-    with SmartCache.open(cache, embedder=embedder, strict=True) as answers:
+    if cache is not None:
+        SmartCache.open(cache, embedder=embedder, strict=True).close()  # a damaged file is refused, not replaced
+    with SmartCache.open(cache, embedder=embedder) as answers:
         announce(answers, documents)
         console.print("Loading the language model (the first run converts it once, about 20 s) …", style="dim")
         language_model = load_model(model)
@@ -107,4 +108,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

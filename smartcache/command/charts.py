@@ -41,7 +41,7 @@ def columns(bars: Sequence[Bar], *, unit: str, title: str) -> str:
             drawn.append(_mark(x, bar.mark))
         drawn.append(_column(bar, x + step * 0.12, step * 0.76, height / ticks[-1]))
         if (place + 1) % 5 == 0 or place == 0:
-            drawn.append(f'<text class="tick" x="{x + step / 2:.1f}" y="{HEIGHT - 8}" text-anchor="middle">{place + 1}</text>')
+            drawn.append(_text("tick", x + step / 2, HEIGHT - 8, str(place + 1)))
     return _svg(drawn, HEIGHT, title)
 
 
@@ -53,9 +53,9 @@ def strip(parts: Sequence[Part], *, title: str) -> str:
         width = part.value / whole * WIDTH
         if not part.value:
             continue
-        drawn.append(f'<rect class="{part.kind}" x="{x:.1f}" y="0" width="{max(1.0, width - 2):.1f}" height="34" rx="4"/>')
+        drawn.append(_rectangle(part.kind, x, 0, max(1.0, width - 2), 34))
         if width > 30:
-            drawn.append(f'<text class="inside" x="{x + width / 2 - 1:.1f}" y="22" text-anchor="middle">{part.value:,.0f}</text>')
+            drawn.append(_text("inside", x + width / 2 - 1, 22, f"{part.value:,.0f}"))
         x += width
     return _svg(drawn, 34, title)
 
@@ -67,20 +67,28 @@ def _column(bar: Bar, x: float, width: float, scale: float) -> str:
         # A value that is there must be seen, however small.
         height = max(1.5, part.value * scale) if part.value else 0.0
         y -= height
-        drawn.append(f'<rect class="{part.kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="2"/>')
+        drawn.append(_rectangle(part.kind, x, y, width, height))
     # The whole column answers to the pointer, not only its visible part.
-    drawn.append(f'<rect class="hover" x="{x:.1f}" y="{TOP}" width="{width:.1f}" height="{HEIGHT - TOP - BOTTOM}"/>')
+    drawn.append(_rectangle("hover", x, TOP, width, HEIGHT - TOP - BOTTOM))
     return f"<g><title>{escape(bar.label)}</title>{''.join(drawn)}</g>"
 
 
 def _mark(x: float, text: str) -> str:
     line = f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 4}" y2="{HEIGHT - BOTTOM}"/>'
-    return f'{line}<text class="mark-text" x="{x:.1f}" y="{TOP - 9}" text-anchor="middle">{escape(text)}</text>'
+    return line + _text("mark-text", x, TOP - 9, text)
 
 
 def _tick(value: float, y: float, unit: str) -> str:
     line = f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-    return f'{line}<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:,.0f} {unit}</text>'
+    return line + _text("tick", LEFT - 6, y + 4, f"{value:,.0f} {unit}", anchor="end")
+
+
+def _rectangle(kind: str, x: float, y: float, width: float, height: float) -> str:
+    return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="2"/>'
+
+
+def _text(kind: str, x: float, y: float, text: str, *, anchor: str = "middle") -> str:
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def _ticks(top: float) -> list[float]:
@@ -94,6 +102,5 @@ def _ticks(top: float) -> list[float]:
 
 
 def _svg(drawn: Sequence[str], height: int, title: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title, quote=True)}">{"".join(drawn)}</svg>'
-    )
+    label = escape(title, quote=True)
+    return f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}">{"".join(drawn)}</svg>'

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.text import Text
@@ -40,18 +39,25 @@ class Chat:
 
     def talk(self, lines: Iterator[str]) -> None:
         """Answers line by line until the lines end or one says /quit."""
-        for line in map(str.strip, lines):
-            if line == "/quit":
-                return
-            if line == "/new":
-                self._conversation.clear()
-                self._note("A new conversation.")
-            elif line == "/stats":
-                self._show_stats()
-            elif line.startswith("/"):
-                self._note(f"There is no command {line.split()[0]}: {HELP}.")
-            elif line:
-                self._answer(line)
+        try:
+            for line in map(str.strip, lines):
+                if line == "/quit":
+                    return
+                if line.startswith("/"):
+                    self._obey(line)
+                elif line:
+                    self._answer(line)
+        except KeyboardInterrupt:  # Ctrl-C while the model writes: the answer is dropped, what is stored stays
+            self._write("\n")
+
+    def _obey(self, command: str) -> None:
+        if command == "/new":
+            self._conversation.clear()
+            self._note("A new conversation.")
+        elif command == "/stats":
+            self._show_stats()
+        else:
+            self._note(f"There is no command {command.split()[0]}: {HELP}.")
 
     def _answer(self, question: str) -> None:
         self._look_at_folder()
@@ -88,7 +94,9 @@ class Chat:
 
 def announce(cache: SmartCache, documents: Documents) -> None:
     """Tell a cache that may be older than the folder's latest edits which sections are there now."""
-    cache.update_knowledge(KnowledgeUpdate(changed=documents.chunks, source=documents.source))
+    there = {chunk.ref.id for chunk in documents.chunks}
+    gone = cache.known_chunks(documents.source) - there
+    cache.update_knowledge(KnowledgeUpdate(changed=documents.chunks, removed=gone, source=documents.source))
 
 
 def typed_lines(console: Console, prompt: str = "> ") -> Iterator[str]:

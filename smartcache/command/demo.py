@@ -1,4 +1,4 @@
-"""The demo's run: a support assistant over a knowledge base that changes, and a script that knows what may be shared."""
+"""The demo's run: a support assistant, a knowledge base that changes, and a script that knows what may be shared."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Protocol
 
-from smartcache import SmartCache, Turn
+from smartcache import Embedder, SmartCache, Turn
 from smartcache.command.assistant import SENTENCE_ENDS, Assistant, WritingModel
-from smartcache.command.documents import Documents, PassageEmbedder
+from smartcache.command.documents import Documents
 from smartcache.command.figures import Figures, KnowledgeChange, Outcome
 from smartcache.command.scenario import Ask, Change, Scenario, copy_knowledge_base
 from smartcache.command.truth import Truth
@@ -74,7 +74,7 @@ def run_demo(
     scenario: Scenario,
     view: View,
     *,
-    load_embedder: Callable[[], PassageEmbedder],
+    load_embedder: Callable[[], Embedder],
     load_model: Callable[[], WritingModel],
 ) -> Figures:
     """Load what a run needs, telling `view`, and play `scenario` on a copy of the knowledge base."""

@@ -6,17 +6,14 @@ import hashlib
 import os
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from smartcache import Chunk, ChunkRef, Embedder, KnowledgeUpdate, SmartCacheError
 from smartcache.command.sections import passages
-from smartcache.errors import SmartCacheError
-from smartcache.types import Chunk, ChunkRef, KnowledgeUpdate
 
 SUFFIXES = (".md", ".markdown", ".txt")
 MAX_PASSAGE_TOKENS = 200
@@ -36,15 +33,6 @@ class NoDocuments(SmartCacheError, ValueError):
     """The folder holds no file with text."""
 
 
-class PassageEmbedder(Protocol):
-    """What a folder needs of the cache's embedder."""
-
-    @property
-    def max_tokens(self) -> int: ...
-    def __call__(self, texts: Sequence[str], /) -> NDArray[np.float32]: ...
-    def count_tokens(self, text: str, /) -> int: ...
-
-
 class Documents:
     """The passages of all text files below `folder`, hidden ones apart.
 
@@ -53,7 +41,7 @@ class Documents:
     that is not UTF-8 text, and NoDocuments where nothing is left to search.
     """
 
-    def __init__(self, folder: str | Path, embedder: PassageEmbedder, *, source: str | None = None) -> None:
+    def __init__(self, folder: str | Path, embedder: Embedder, *, source: str | None = None) -> None:
         self.folder = Path(folder)
         self.source = self.folder.resolve().name if source is None else source
         self._embedder = embedder

@@ -62,7 +62,8 @@ class Figures:
 
     def count(self, *, served_by: str = "", verdict: str = "") -> int:
         """How many turns were served so, and judged so."""
-        return sum(o.served_by == (served_by or o.served_by) and o.verdict == (verdict or o.verdict) for o in self.outcomes)
+        counted = [o for o in self.outcomes if served_by in ("", o.served_by) and verdict in ("", o.verdict)]
+        return len(counted)
 
     @property
     def hits(self) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rich.console import Console, Group
-from rich.padding import Padding
+from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
@@ -24,7 +23,7 @@ class LiveView:
 
     def phase(self, text: str) -> None:
         self._rest()
-        self._console.print(Text(text, "dim"))
+        self._print(Text(text, "dim"))
 
     def asked(self, ask: Ask) -> None:
         counts = ", ".join(f"{count} {layer}" for layer, count in self._counts.items())
@@ -34,22 +33,28 @@ class LiveView:
         self._rest()
         self._counts[outcome.served_by] += 1
         ask = outcome.ask
-        question = Text.assemble((f"{ask.user}", "bold"), (f" ({ask.tenant})  ", "dim"), ask.text, (f"  {ask.situation}", "dim italic"))
-        self._console.print(Group(question, Padding(_served(outcome), (0, 0, 0, 2))))
+        who = (ask.user, "bold"), (f" ({ask.tenant})  ", "dim")
+        self._print(Text.assemble(*who, ask.text, (f"  {ask.situation}", "dim italic")))
+        self._print(_served(outcome))
+        self._print(Text(f"  {_clipped(outcome.reply.answer.text)}"))
 
     def changed(self, change: KnowledgeChange) -> None:
         self._rest()
-        self._console.print(Text(f"▲ {described(change)}", "bold magenta"))
+        self._print(Text(f"▲ {described(change)}", "bold magenta"))
 
     def finished(self, figures: Figures, report: str) -> None:
         self._rest()
         self._console.print()
         self._console.print(_table(figures))
         self._console.print(_judgement(figures))
-        self._console.print(f"The same as charts: {report}", soft_wrap=True)
+        self._print(Text(f"The same as charts: {report}"))
 
     def close(self) -> None:
         self._rest()
+
+    def _print(self, line: Text) -> None:
+        # Plain lines stay whole, so that they can be searched; a terminal wraps them between words.
+        self._console.print(line, soft_wrap=not self._console.is_terminal)
 
     def _wait(self, text: str) -> None:
         if self._console.is_terminal:
@@ -79,7 +84,7 @@ def _verb(change: Change) -> str:
 
 def _served(outcome: Outcome) -> Text:
     reply, answer = outcome.reply, outcome.reply.answer
-    line = Text()
+    line = Text("  ")
     line.append(f"{outcome.served_by:<8}", f"bold {COLOURS[outcome.served_by]}")
     if outcome.served_by == "model":
         line.append(f" {reply.cached_tokens:>4} of {reply.prompt_tokens:>4} prompt tokens reused, first token ", "dim")
@@ -90,7 +95,6 @@ def _served(outcome: Outcome) -> Text:
     line.append(f"after {milliseconds(reply.first_token_seconds * 1000)}", "dim")
     if outcome.verdict != "right":
         line.append(f"  {outcome.verdict.upper()} ANSWER", "bold red")
-    line.append(f"\n{_clipped(answer.text)}")
     return line
 
 
@@ -99,42 +103,64 @@ def _table(figures: Figures) -> Table:
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column(style="dim")
-    requests, computed = len(figures.outcomes), figures.prompt_tokens - figures.reused_tokens
-    table.add_row("requests", str(requests), f"{figures.shareable} could share an earlier answer")
-    for layer, meaning in (
-        ("exact", "the same dialogue, letter by letter"),
-        ("semantic", "the same question in other words"),
-        ("model", "answered by the language model"),
-    ):
-        table.add_row(f"  {layer}", str(figures.count(served_by=layer)), meaning)
-    table.add_section()
-    table.add_row("prompt tokens computed", f"{computed:,}", f"of {figures.prompt_tokens:,} in all prompts to the model")
-    table.add_row("prompt tokens reused", f"{figures.reused_tokens:,}", _share(figures.reused_tokens, figures.prompt_tokens))
-    table.add_section()
-    table.add_row("first token, cold", milliseconds(figures.first_token_cold_ms), f"less than {COLD_SHARE:.0%} of the prompt reused")
-    table.add_row("first token, warm", milliseconds(figures.first_token_warm_ms), "the model's other answers")
-    table.add_row("answer from the cache", milliseconds(figures.hit_ms), "exact and semantic (all three are medians)")
-    table.add_section()
-    table.add_row("invalidated", str(figures.invalidated), "stale, or to be searched for again, after the changes")
-    for fault in ("wrong", "stale"):
-        count = figures.count(verdict=fault)
-        table.add_row(f"{fault} answers served", Text(str(count), "bold red" if count else "bold green"), "")
-    table.add_row("seconds", f"{figures.seconds:.0f}", "with loading")
+    sections = (_requests(figures), _token_rows(figures), _times(figures), _faults(figures))
+    for section in sections:
+        for row in section:
+            table.add_row(*row)
+        table.add_section()
     return table
+
+
+def _requests(figures: Figures) -> list[tuple[str, str, str]]:
+    return [
+        ("requests", str(len(figures.outcomes)), f"{figures.shareable} could share an earlier answer"),
+        ("  exact", str(figures.count(served_by="exact")), "the same dialogue, letter by letter"),
+        ("  semantic", str(figures.count(served_by="semantic")), "the same question in other words"),
+        ("  model", str(figures.count(served_by="model")), "answered by the language model"),
+    ]
+
+
+def _token_rows(figures: Figures) -> list[tuple[str, str, str]]:
+    reused, whole = figures.reused_tokens, figures.prompt_tokens
+    share = f"{reused / whole:.0%} of them" if whole else ""
+    return [
+        ("prompt tokens computed", f"{whole - reused:,}", f"of {whole:,} in all prompts to the model"),
+        ("prompt tokens reused", f"{reused:,}", share),
+    ]
+
+
+def _times(figures: Figures) -> list[tuple[str, str, str]]:
+    cold, warm, hit = figures.first_token_cold_ms, figures.first_token_warm_ms, figures.hit_ms
+    return [
+        ("first token, cold", milliseconds(cold), f"median; less than {COLD_SHARE:.0%} of the prompt reused"),
+        ("first token, warm", milliseconds(warm), "median of the model's other answers"),
+        ("answer from the cache", milliseconds(hit), "median of exact and semantic"),
+    ]
+
+
+def _faults(figures: Figures) -> list[tuple[str, str | Text, str]]:
+    wrong, stale = figures.count(verdict="wrong"), figures.count(verdict="stale")
+    return [
+        ("invalidated", str(figures.invalidated), "stale, or to be searched for again, after the changes"),
+        ("wrong answers served", _alarming(wrong), "judged by the script, which the cache does not see"),
+        ("stale answers served", _alarming(stale), "the same"),
+        ("seconds", f"{figures.seconds:.0f}", "with loading"),
+    ]
+
+
+def _alarming(count: int) -> Text:
+    return Text(str(count), "bold red" if count else "bold green")
 
 
 def _judgement(figures: Figures) -> Text:
     if figures.is_faultless:
-        return Text(f"{figures.hits} of {len(figures.outcomes)} answers came from the cache, none wrong, none stale.", "green")
+        share = f"{figures.hits} of {len(figures.outcomes)} answers came from the cache"
+        return Text(f"{share}, none wrong, none stale.", "green")
     return Text("The cache served answers that were not right for their question.", "bold red")
 
 
 def milliseconds(value: float | None) -> str:
     return "n/a" if value is None else f"{value:,.0f} ms" if value >= 10 else f"{value:.1f} ms"
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.0%} of them" if whole else ""
 
 
 def _clipped(text: str, limit: int = 150) -> str:

@@ -40,7 +40,7 @@ def _tiles(figures: Figures) -> str:
         ("wrong answers", str(figures.count(verdict="wrong")), f"of {figures.hits} served from the cache"),
         ("stale answers", str(figures.count(verdict="stale")), f"{figures.invalidated} invalidated in time"),
         ("prompt tokens reused", f"{share:.0%}", f"{figures.reused_tokens:,} of {figures.prompt_tokens:,}"),
-        ("first token, cold", milliseconds(figures.first_token_cold_ms), f"under {COLD_SHARE:.0%} of the prompt reused"),
+        ("first token, cold", milliseconds(figures.first_token_cold_ms), f"under {COLD_SHARE:.0%} reused"),
         ("first token, warm", milliseconds(figures.first_token_warm_ms), "the model's other answers"),
         ("answer from the cache", milliseconds(figures.hit_ms), "median, as the two before"),
     )
@@ -54,7 +54,8 @@ def _tiles(figures: Figures) -> str:
 def _outcomes(figures: Figures) -> str:
     counts = {layer: figures.count(served_by=layer) for layer in LAYERS}
     legend = "".join(
-        f'<span class="key"><i class="{layer}"></i>{layer} <b>{counts[layer]}</b> <span class="note">{meaning}</span></span>'
+        f'<span class="key"><i class="{layer}"></i>{layer} <b>{counts[layer]}</b> '
+        f'<span class="note">{meaning}</span></span>'
         for layer, meaning in LAYERS.items()
     )
     bar = strip([Part(count, layer) for layer, count in counts.items()], title="Requests by outcome")
@@ -79,7 +80,8 @@ def _tokens(figures: Figures) -> list[Bar]:
 
 def _numbered(figures: Figures) -> list[tuple[int, Outcome, str]]:
     """Every turn with its number, and a mark where the knowledge base changed just before it."""
-    numbered, mark = [], ""
+    numbered: list[tuple[int, Outcome, str]] = []
+    mark = ""
     for row in figures.rows:
         if isinstance(row, KnowledgeChange):
             mark = "documents change"

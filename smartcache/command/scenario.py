@@ -130,9 +130,7 @@ def _step(entry: Mapping[str, Any]) -> Step:
         return Add(entry["add"], entry["text"])
     if "delete" in entry:
         return Delete(entry["delete"])
-    return Ask(
-        entry["user"], entry["tenant"], entry["conversation"], entry["text"], entry["class"], entry["situation"]
-    )
+    return Ask(entry["user"], entry["tenant"], entry["conversation"], entry["text"], entry["class"], entry["situation"])
 
 
 def _interleaved(asks: Sequence[Ask], chance: random.Random) -> list[Ask]:
