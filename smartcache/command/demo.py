@@ -88,5 +88,6 @@ def run_demo(
         view.phase("Reading the knowledge base …")
         documents = Documents(folder, embedder, source="knowledge base")
         view.phase(f"{len(documents.chunks)} sections of {len(documents.files)} documents are ready to be searched.")
+        view.phase("The bundled model is small and makes things up: what is shown here is the cache, not its answers.")
         figures = Demo(scenario, cache, model, documents, view).run()
     return Figures(figures.rows, perf_counter() - started)
