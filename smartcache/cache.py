@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path as FilePath
 from typing import Any, Literal, Self
 
 from smartcache import paths
-from smartcache.asked import Asked, Desk
+from smartcache.asked import Asked
+from smartcache.assembly import Parts, assemble
 from smartcache.embedding import Embedder
 from smartcache.events import Event, Events, Stats
-from smartcache.flights import Flights
-from smartcache.knowledge import Basis, Knowledge, Verdict
-from smartcache.layers.answers import AnswerLayer, Hit, Limits
-from smartcache.layers.chunks import RetrievalCache, plan_context
-from smartcache.layers.semantic import SemanticIndex
-from smartcache.paths import AsyncSearch, GenerateStep, Path, Search, SearchStep
-from smartcache.policy import HitPolicy, ThresholdPolicy
-from smartcache.storage.entries import Entries
+from smartcache.knowledge import Basis, Verdict
+from smartcache.layers.answers import Hit, Limits
+from smartcache.layers.chunks import plan_context
+from smartcache.paths import Path
+from smartcache.policy import HitPolicy
 from smartcache.types import Answer, Chunk, KnowledgeUpdate, Request, Turn
+
+MAX_RECHECKS = 3  # searches a lookup may ask for, to see whether what it found is still supported
 
 
 class SmartCache:
@@ -29,15 +28,11 @@ class SmartCache:
     Made by `SmartCache.open`. Safe to share between threads and tasks; the file may be shared between processes.
     """
 
-    def __init__(self, entries: Entries, events: Events, limits: Limits, embedder: Embedder | None, policy: HitPolicy,
-                 cache_sampled: bool) -> None:  # fmt: skip
-        self.embedder, self.mode = embedder, "semantic" if embedder else "exact"
-        self._entries, self._events, self._knowledge = entries, events, Knowledge()
-        entries.load_knowledge(self._knowledge)
-        semantic = SemanticIndex(entries, embedder, policy) if embedder else None
-        self._answers = AnswerLayer(entries, self._knowledge, events, semantic, limits)
-        self._retrievals, self._flights = RetrievalCache(self._knowledge), Flights()
-        self._desk = Desk(self._knowledge, events, cache_sampled=cache_sampled)
+    def __init__(self, parts: Parts) -> None:
+        self.embedder, self.mode = parts.embedder, parts.mode
+        self._events, self._entries, self._knowledge = parts.events, parts.entries, parts.knowledge
+        self._answers, self._retrievals = parts.answers, parts.retrievals
+        self._desk, self._flights = parts.desk, parts.flights
 
     @classmethod
     def open(
@@ -62,13 +57,8 @@ class SmartCache:
         raises the cache's own trouble instead of counting it. `cache_sampled` also keeps answers to requests that ask
         for a draw (temperature above 0). Raises ForeignStore where `path` is another program's file.
         """
-        if mode not in ("semantic", "exact"):
-            raise ValueError(f"unknown mode {mode!r}: use 'semantic' or 'exact'")
         limits = Limits(max_entries, max_bytes, ttl_seconds, clock)
-        used = (embedder or _bundled_embedder()) if mode == "semantic" else None
-        events = Events(on_event, strict)
-        entries = Entries(path, strict=strict, on_damage=lambda error: events.emit("trouble", "damaged", error=error))
-        return cls(entries, events, limits, used, policy or ThresholdPolicy(), cache_sampled)
+        return cls(assemble(path, embedder, policy, mode, limits, Events(on_event, strict), cache_sampled))
 
     def _path(self, asked: Asked, search: object) -> Path[Answer]:
         """One request, top to bottom: exact answer, semantic answer, search, context, model, store."""
@@ -76,27 +66,28 @@ class SmartCache:
             return hit
         chunks = (yield from self._retrieve(asked, asked.dialogue.query, search)) if search else None
         plan = plan_context(chunks or ())
-        answer = _with_evidence((yield GenerateStep(plan.chunks)), plan.chunks if search else None)
+        answer = paths.with_evidence((yield paths.GenerateStep(plan.chunks)), plan.chunks if search else None)
         self._store(asked, answer, chunks)
         return answer
 
     def _find(self, asked: Asked, search: object) -> Path[Answer | None]:
         """The exact answer, else a near one, if the knowledge base still supports it."""
         with self._events.lookup() as outcome:
-            for hit in self._answers.lookup(asked, outcome.refusals):
-                if basis := (yield from self._supported(hit, asked, search)):
+            for tried, hit in enumerate(self._answers.lookup(asked, outcome.refusals)):
+                if basis := (yield from self._supported(hit, asked, search, tried < MAX_RECHECKS)):
+                    answer = self._answers.serve(hit, basis)
                     outcome.layer = hit.layer
-                    return self._answers.serve(hit, basis)
+                    return answer
                 outcome.refusals.append("stale")
         return None
 
-    def _supported(self, hit: Hit, asked: Asked, search: object) -> Path[Basis | None]:
+    def _supported(self, hit: Hit, asked: Asked, search: object, may_search: bool) -> Path[Basis | None]:
         """What a hit rests on now; None where that changed, or where only a search could tell and there is none."""
         basis = hit.entry.basis
         verdict = self._knowledge.judge(basis)
         if verdict is Verdict.CURRENT or (verdict is Verdict.RECHECK and not search):
             return basis
-        if verdict is Verdict.STALE or not search:
+        if verdict is Verdict.STALE or not search or not may_search:
             return None
         found = yield from self._retrieve(asked, hit.entry.dialogue.query, search)
         expected = basis.evidence if basis.found is None else basis.found
@@ -106,7 +97,7 @@ class SmartCache:
         scope = asked.request.scope
         found = None if asked.is_fresh else self._retrievals.lookup(scope, query, search)
         if found is None:
-            found = tuple((yield SearchStep(query)))
+            found = paths.checked((yield paths.SearchStep(query)))
             self._retrievals.store(scope, query, search, found, asked.sequence)
         return found
 
@@ -115,13 +106,7 @@ class SmartCache:
             return self._answers.store(asked, answer, Basis.of(answer.evidence, chunks, asked.sequence))
         return False
 
-    def answer(
-        self,
-        request: Request,
-        generate: Callable[[Request, tuple[Chunk, ...]], str | Answer],
-        *,
-        search: Search | None = None,
-    ) -> Answer:
+    def answer(self, request: Request, generate: paths.Generate, *, search: paths.Search | None = None) -> Answer:
         """A stored answer, or what `generate(request, chunks)` gives over the chunks that `search(query)` finds.
 
         `query` is the question, after the earlier questions that it leans on. What the two functions raise is raised.
@@ -133,10 +118,10 @@ class SmartCache:
     def stream(
         self,
         request: Request,
-        generate_stream: Callable[[Request, tuple[Chunk, ...]], Iterator[Any]],
+        generate_stream: paths.GenerateStream,
         *,
-        search: Search | None = None,
-        replay: Callable[[Answer], Iterator[Any]] = paths.words,
+        search: paths.Search | None = None,
+        replay: paths.Replay = paths.words,
     ) -> Iterator[Any]:
         """As `answer`, piece by piece: the model's pieces as they come, or `replay(hit)`.
 
@@ -149,11 +134,7 @@ class SmartCache:
             yield from paths.stream(path, search, lambda chunks: generate_stream(request, chunks), replay)
 
     async def aanswer(
-        self,
-        request: Request,
-        generate: Callable[[Request, tuple[Chunk, ...]], Awaitable[str | Answer]],
-        *,
-        search: AsyncSearch | None = None,
+        self, request: Request, generate: paths.AsyncGenerate, *, search: paths.AsyncSearch | None = None
     ) -> Answer:
         """As `answer`, for coroutines; the cache's own work runs beside the event loop."""
         asked = self._desk.ask(request)
@@ -163,10 +144,10 @@ class SmartCache:
     async def astream(
         self,
         request: Request,
-        generate_stream: Callable[[Request, tuple[Chunk, ...]], AsyncIterator[Any]],
+        generate_stream: paths.AsyncGenerateStream,
         *,
-        search: AsyncSearch | None = None,
-        replay: Callable[[Answer], Iterator[Any]] = paths.words,
+        search: paths.AsyncSearch | None = None,
+        replay: paths.Replay = paths.words,
     ) -> AsyncIterator[Any]:
         """As `stream`, for coroutines."""
         asked = self._desk.ask(request)
@@ -186,7 +167,7 @@ class SmartCache:
         """Keeps an answer that was made elsewhere. False where it must not be kept; `stats().not_stored` says why."""
         return self._store(self._desk.ask_to_store(request), answer, None)
 
-    def retrieve(self, query: str, search: Search, *, scope: str = "") -> tuple[Chunk, ...]:
+    def retrieve(self, query: str, search: paths.Search, *, scope: str = "") -> tuple[Chunk, ...]:
         """What `search(query)` finds, from memory as long as no update can have changed it."""
         return paths.walk_alone(
             self._retrieve(self._desk.read(Request([Turn("user", query)], scope)), query, search), search
@@ -244,19 +225,3 @@ class SmartCache:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _with_evidence(reply: str | Answer, chunks: tuple[Chunk, ...] | None) -> Answer:
-    """What the model gave, as an answer that rests on the chunks it was given, unless it says otherwise itself."""
-    answer = reply if isinstance(reply, Answer) else Answer(reply)
-    if chunks is None:
-        return answer
-    refs = tuple(chunk.ref for chunk in chunks)
-    evidence = frozenset(refs) if answer.evidence is None else answer.evidence
-    return replace(answer, evidence=evidence, citations=answer.citations or refs)
-
-
-def _bundled_embedder() -> Embedder:
-    from smartcache.models import bundled_embedder  # torch is loaded only where it is used
-
-    return bundled_embedder()

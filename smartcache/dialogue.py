@@ -150,7 +150,11 @@ def stands_alone(question: str) -> bool:
         return False
     if not question.isascii() and any("\u4e00" <= letter <= "\u9fff" for letter in question):
         return len(question) >= 8
-    return bool(Facts.of(question).hard) or len(content_words(question)) >= 3
+    if Facts.of(question).names:
+        return True
+    words = [word for word in content_words(question) if not word[0].isdigit()]
+    return len(words) >= (4 if _DEFINITE.search(question) else 3)
 
 
+_DEFINITE = re.compile(r"\bthe\b|\w's\b", re.I)  # "the film": which one may have been said before
 _CAPITAL_INSIDE = re.compile(r"(?<=[^.!?\s]\s)[A-Z][\w-]*")  # "Halden One" points at nothing

@@ -49,6 +49,13 @@ class Facts:
             asks=frozenset(kind for pattern, kind in _ASKS if pattern.search(text)),
         )
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The hard facts that name something: all but bare numbers."""
+        return frozenset(
+            fact for fact in self.hard if any(letter.isalpha() for letter in fact) and "operation" not in fact
+        )
+
     def mentions(self, fact: str) -> bool:
         return fact in self.hard or fact in self.words
 

@@ -7,11 +7,11 @@ import asyncio
 import inspect
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
-from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from smartcache.types import Answer, Chunk
+from smartcache.types import Answer, Chunk, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,19 @@ T = TypeVar("T")
 Path = Generator[SearchStep | GenerateStep, Any, T]
 Search = Callable[[str], Sequence[Chunk]]
 AsyncSearch = Callable[[str], Awaitable[Sequence[Chunk]] | Sequence[Chunk]]
+Generate = Callable[[Request, tuple[Chunk, ...]], str | Answer]
+AsyncGenerate = Callable[[Request, tuple[Chunk, ...]], Awaitable[str | Answer]]
+GenerateStream = Callable[[Request, tuple[Chunk, ...]], Iterator[Any]]
+AsyncGenerateStream = Callable[[Request, tuple[Chunk, ...]], AsyncIterator[Any]]
+Replay = Callable[[Answer], Iterator[Any]]
 
 
 def walk(path: Path[T], search: Search | None, generate: Callable[[tuple[Chunk, ...]], str | Answer]) -> T:
-    step = _advance(path, None)
-    while isinstance(step, SearchStep | GenerateStep):
-        step = _advance(path, _searched(search, step) if isinstance(step, SearchStep) else generate(step.chunks))
-    return step
+    with closing(path):
+        step = _advance(path, None)
+        while isinstance(step, SearchStep | GenerateStep):
+            step = _advance(path, _searched(search, step) if isinstance(step, SearchStep) else generate(step.chunks))
+        return step
 
 
 def walk_alone(path: Path[T], search: Search | None = None) -> T:
@@ -52,8 +58,10 @@ async def awalk(
     """As `walk`; the cache's own work runs in a thread, so that no embedding holds up the event loop."""
     step = await asyncio.to_thread(_advance, path, None)
     while isinstance(step, SearchStep | GenerateStep):
-        got = _searched(search, step) if isinstance(step, SearchStep) else generate(step.chunks)
-        step = await asyncio.to_thread(_advance, path, await got if inspect.isawaitable(got) else got)
+        with _closed_on_error(path):
+            got = _searched(search, step) if isinstance(step, SearchStep) else generate(step.chunks)
+            reply = await got if inspect.isawaitable(got) else got
+        step = await asyncio.to_thread(_advance, path, reply)
     return step
 
 
@@ -66,14 +74,13 @@ def stream(
     """Yields what the model yields as it comes, or a hit replayed."""
     step = _advance(path, None)
     while isinstance(step, SearchStep | GenerateStep):
-        if isinstance(step, SearchStep):
-            step = _advance(path, _searched(search, step))
-            continue
         live = _Live()
-        for piece in generate(step.chunks):
-            if live.keeps(piece):
-                yield piece
-        step = _advance(path, live.answer())
+        with _closed_on_error(path):
+            for piece in () if isinstance(step, SearchStep) else generate(step.chunks):
+                if live.keeps(piece):
+                    yield piece
+            reply = _searched(search, step) if isinstance(step, SearchStep) else live.answer()
+        step = _advance(path, reply)
     if step.is_hit:
         yield from replay(step)
 
@@ -86,19 +93,18 @@ async def astream(
 ) -> AsyncIterator[Any]:
     step = await asyncio.to_thread(_advance, path, None)
     while isinstance(step, SearchStep | GenerateStep):
-        if isinstance(step, SearchStep):
-            got = _searched(search, step)
-            step = await asyncio.to_thread(_advance, path, await got if inspect.isawaitable(got) else got)
-            continue
         live = _Live()
-        async with AsyncExitStack() as closing:
-            pieces = generate(step.chunks)
-            if isinstance(pieces, AsyncGenerator):
-                await closing.enter_async_context(aclosing(pieces))
-            async for piece in pieces:
-                if live.keeps(piece):
-                    yield piece
-        step = await asyncio.to_thread(_advance, path, live.answer())
+        with _closed_on_error(path):
+            if isinstance(step, SearchStep):
+                got = _searched(search, step)
+                reply = await got if inspect.isawaitable(got) else got
+            else:
+                async with _closing(generate(step.chunks)) as pieces:
+                    async for piece in pieces:
+                        if live.keeps(piece):
+                            yield piece
+                reply = live.answer()
+        step = await asyncio.to_thread(_advance, path, reply)
     if step.is_hit:
         for piece in replay(step):
             yield piece
@@ -107,6 +113,26 @@ async def astream(
 def words(answer: Answer) -> Iterator[str]:
     """An answer's text word by word, each with the space before it, as a model would stream it."""
     yield from re.findall(r"\s*\S+|\s+$", answer.text)
+
+
+def with_evidence(reply: str | Answer, chunks: tuple[Chunk, ...] | None) -> Answer:
+    """What the model gave, as an answer that rests on the chunks it was given, unless it says otherwise itself."""
+    if not isinstance(reply, str | Answer):
+        raise TypeError(f"generate gave {type(reply).__name__}: return a str or an Answer")
+    answer = reply if isinstance(reply, Answer) else Answer(reply)
+    if chunks is None:
+        return answer
+    refs = tuple(chunk.ref for chunk in chunks)
+    evidence = frozenset(refs) if answer.evidence is None else answer.evidence
+    return replace(answer, evidence=evidence, citations=answer.citations or refs)
+
+
+def checked(found: Sequence[Chunk]) -> tuple[Chunk, ...]:
+    """What a search found. Raises TypeError where it is not chunks."""
+    chunks = tuple(found)
+    if wrong := next((chunk for chunk in chunks if not isinstance(chunk, Chunk)), None):
+        raise TypeError(f"search found {type(wrong).__name__}: return Chunks, as in Chunk(ChunkRef(id, version), text)")
+    return chunks
 
 
 @dataclass
@@ -126,6 +152,25 @@ class _Live:
 
     def answer(self) -> Answer:
         return self.whole or Answer("".join(self.pieces))
+
+
+@contextmanager
+def _closed_on_error(path: Path[T]) -> Iterator[None]:
+    """Ends the path where the caller's own function fails or its reader leaves, so that its outcome is counted now."""
+    try:
+        yield
+    except BaseException:
+        path.close()
+        raise
+
+
+@asynccontextmanager
+async def _closing(pieces: AsyncIterator[Any]) -> AsyncIterator[AsyncIterator[Any]]:
+    try:
+        yield pieces
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()
 
 
 def _advance(path: Path[T], reply: Any) -> SearchStep | GenerateStep | T:

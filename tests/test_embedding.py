@@ -48,7 +48,7 @@ class Fixed(BagOfWordsEmbedder):
 
 @pytest.mark.parametrize("row", [[0.0, 0.0], [np.nan, 1.0], [np.inf, 0.0], [1.0, 0.0, 0.0]])
 def test_a_vector_without_direction_or_of_another_dimension_is_refused(row):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"no direction|shape"):
         RememberedVectors(Fixed(row))(["text"])
 
 

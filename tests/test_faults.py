@@ -1,4 +1,4 @@
-"""Faults that users report against such caches (named as in the team's list), each with the case that must still hit."""
+"""Faults that users report against such caches, by their number in our list, each with the case that must still hit."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ def test_b19_a_key_is_the_same_in_every_process():
             capture_output=True,
             text=True,
             check=True,
-        ).stdout  # fmt: skip
+        ).stdout
         for seed in ("1", "2")
     }
     assert len(keys) == 1
@@ -508,11 +508,12 @@ def test_b35_an_answer_comes_back_field_by_field(tmp_path, path):
         payload={"tool_calls": [{"args": {"n": 1, "f": 1.5, "none": None, "list": []}}], "": ""},
         finish_reason="stop",
         citations=(ChunkRef("1", "v", "kb"),),
+        exact_only=True,
     )
     cache = SmartCache.open(path and tmp_path / path, embedder=BagOfWordsEmbedder(), strict=True)
     assert cache.store(ask(TYPES), answer)
     hit = cache.lookup(ask(TYPES))
-    for name in ("text", "evidence", "payload", "finish_reason", "citations"):
+    for name in ("text", "evidence", "payload", "finish_reason", "citations", "exact_only"):
         assert getattr(hit, name) == getattr(answer, name)
 
 

@@ -251,6 +251,17 @@ def test_what_the_model_raises_is_raised_and_nothing_is_stored(cache, model):
     assert cache.answer(ask(RESET), model).served_by == "model"
 
 
+@pytest.mark.parametrize("reply", [None, 7, ["text"]])
+def test_a_model_that_gives_no_text_is_the_callers_mistake(cache, reply):
+    with pytest.raises(TypeError, match="return a str or an Answer"):
+        cache.answer(ask(RESET), lambda request, chunks: reply)
+
+
+def test_a_search_that_finds_no_chunks_is_the_callers_mistake(cache, model):
+    with pytest.raises(TypeError, match="return Chunks"):
+        cache.answer(ask(RESET), model, search=lambda query: ["a text"])
+
+
 # Streams, coroutines and split calls walk the same path.
 
 
@@ -301,6 +312,19 @@ def test_an_answer_begun_before_an_update_is_not_stored_after_it(cache):
     cache.lookup(ask(RESET))
     cache.update_knowledge(KnowledgeUpdate(added=[chunk("9", "new")]))
     assert cache.store(ask(RESET), Answer("from before")) is False
+
+
+@pytest.mark.parametrize("fails", ["search", "generate"])
+async def test_what_a_coroutine_raises_is_raised_and_counted_once(cache, fails):
+    async def down(*asked: object) -> str:
+        raise TimeoutError("down")
+
+    async def up(*asked: object) -> list[Chunk]:
+        return []
+
+    with pytest.raises(TimeoutError, match="down"):
+        await cache.aanswer(ask(RESET), down, search=down if fails == "search" else up)
+    assert cache.stats().requests == 1
 
 
 # Every request ends in exactly one counted outcome.

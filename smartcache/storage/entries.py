@@ -285,7 +285,9 @@ def _serialised(entry: Entry) -> dict[str, str | bytes | None]:
         "scope": entry.scope,
         "dialogue": json.dumps([entry.dialogue.history, entry.dialogue.question]),
         "state": entry.state,
-        "answer": json.dumps([answer.text, answer.payload, answer.finish_reason, _refs(answer.citations)]),
+        "answer": json.dumps(
+            [answer.text, answer.payload, answer.finish_reason, _refs(answer.citations), answer.exact_only]
+        ),
         "basis": _basis_text(entry.basis),
     }
     return fields | {"checksum": _checksum(fields.values())}
@@ -298,11 +300,13 @@ def _entry_from(
     if checksum != _checksum((key, request, partition, scope, dialogue, state, answer, basis)):
         raise DamagedStore(f"entry {id} is not what was stored; it is kept aside")
     history, question = json.loads(dialogue)
-    text, payload, finish_reason, citations = json.loads(answer)
+    text, payload, finish_reason, citations, exact_only = json.loads(answer)
     rests_on = _basis_from(basis)
     cited = tuple(ChunkRef(*ref) for ref in citations)
     told = Dialogue(tuple((role, said) for role, said in history), question)
-    replayed = Answer(text, rests_on.evidence, payload, finish_reason=finish_reason, citations=cited)
+    replayed = Answer(
+        text, rests_on.evidence, payload, finish_reason=finish_reason, citations=cited, exact_only=exact_only
+    )
     return Entry(key, request, partition, scope, told, state, replayed, rests_on, created_at, id)
 
 

@@ -1,0 +1,77 @@
+"""The command `smartcache-eval`: runs the benchmarks and prints every figure with its conditions."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from smartcache.errors import SmartCacheError
+from smartcache_eval.figures import Figure
+
+
+class Part(StrEnum):
+    """What can be measured."""
+
+    all = "all"
+    answers = "answers"
+    prefix = "prefix"
+
+
+def bench(
+    part: Annotated[Part, typer.Argument(help="What to measure.")] = Part.all,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array instead of a table.")] = False,
+) -> None:
+    """Measure on this machine."""
+    try:
+        figures = list(_measured(part))
+    except SmartCacheError as missing:
+        print(missing, file=sys.stderr)
+        raise typer.Exit(2) from missing
+    if as_json:
+        print(json.dumps([asdict(figure) for figure in figures], ensure_ascii=False))
+    else:
+        Console().print(_table(figures))
+
+
+def main() -> None:
+    commands = typer.Typer(help=__doc__, add_completion=False, no_args_is_help=True)
+    commands.callback()(_measure)
+    commands.command()(bench)
+    commands()
+
+
+def _measure() -> None:
+    """Measure SmartCache."""
+
+
+def _measured(part: Part) -> Iterator[Figure]:
+    """Each benchmark is imported when it runs: one without a model needs no torch."""
+    if part in (Part.all, Part.answers):
+        from smartcache_eval.answers_bench import answer_figures
+
+        yield from answer_figures()
+    if part in (Part.all, Part.prefix):
+        from smartcache_eval.prefix_bench import prefix_figures
+
+        yield from prefix_figures()
+
+
+def _table(figures: list[Figure]) -> Table:
+    table = Table("figure", "value", "unit", "conditions")
+    table.columns[1].justify = "right"
+    for figure in figures:
+        table.add_row(figure.name, _rounded(figure.value), figure.unit, figure.conditions)
+    return table
+
+
+def _rounded(value: float) -> str:
+    """Three digits that mean something; whole numbers from a hundred on."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

