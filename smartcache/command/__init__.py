@@ -1,4 +1,4 @@
-"""The command `smartcache`: a demo, and a chat over a folder of documents."""
+"""The command `smartcache`: a demo, a chat over a folder of documents, and a look into a cache file."""
 
 from __future__ import annotations
 
@@ -86,6 +86,25 @@ def chat(
         language_model = load_model(model)
         console.print(f"{len(documents.chunks)} sections are ready. {HELP}.", style="dim", soft_wrap=True)
         Chat(answers, language_model, documents, console, scope=scope).talk(typed_lines(console))
+
+
+@app.command()
+def stats(file: Annotated[Path, typer.Argument(help="A cache file.")]) -> None:
+    """Say what a cache file holds."""
+    from smartcache.command.kept import described
+
+    typer.echo(described(file))
+
+
+@app.command()
+def forget(
+    file: Annotated[Path, typer.Argument(help="A cache file.")],
+    scope: Annotated[str | None, typer.Option(help="Only the answers of this scope.")] = None,
+) -> None:
+    """Remove the answers of a scope from a cache file, or all of them."""
+    from smartcache.command.kept import forgotten
+
+    typer.echo(f"{forgotten(file, scope)} answers forgotten")
 
 
 def load_embedder() -> Embedder:

@@ -62,7 +62,11 @@ class Chat:
     def _answer(self, question: str) -> None:
         self._look_at_folder()
         asked = [*self._conversation, Turn("user", question)]
-        reply = self._assistant.reply(asked, scope=self._scope, on_piece=self._write)
+        try:
+            reply = self._assistant.reply(asked, scope=self._scope, on_piece=self._write)
+        except ValueError as error:  # the conversation has outgrown the model's context
+            self._note(f"No answer: {error}. /new begins a new conversation.")
+            return
         self._write("\n" if reply.answer.served_by == "model" else f"{reply.answer.text}\n")
         self._conversation = [*asked, Turn("assistant", reply.answer.text)]
         self._console.print(_origin(reply), soft_wrap=True)

@@ -147,6 +147,17 @@ def test_ctrl_c_while_the_model_writes_leaves_cleanly(folder: Path, model, monke
     assert chat(folder, "What does the Plus plan cost?").exit_code == 0
 
 
+def test_a_conversation_that_outgrows_the_model_can_begin_anew(folder: Path, model, monkeypatch) -> None:
+    def outgrown(*_, **__):
+        raise ValueError("the prompt has 9000 tokens; this model's context is 8192")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model, "stream", outgrown)
+        result = chat(folder, "What does the Plus plan cost?")
+    assert result.exit_code == 0
+    assert "No answer: the prompt has 9000 tokens" in result.stdout
+
+
 def refused(result: Result, *words: str) -> None:
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1

@@ -105,7 +105,8 @@ def test_a_cache_that_serves_wrong_answers_makes_the_demo_fail(faked: Path, monk
 def outcome(served_by: str = "model", *, verdict: str = "right", text: str = "An answer.", tokens=(100, 0)) -> Outcome:
     ask = Ask("Ann", "a", "ann-1", "Is 1 < 2?", "class", "new")
     answer = Answer(text, served_by=served_by, similarity=None if served_by == "model" else 0.93)
-    return Outcome(ask, Reply(answer, 0.5, *(tokens if served_by == "model" else (0, 0))), verdict, served_by != "model")
+    is_hit = served_by != "model"
+    return Outcome(ask, Reply(answer, 0.5, *((0, 0) if is_hit else tokens)), verdict, could_share=is_hit)
 
 
 def test_figures_that_have_nothing_to_count_are_null() -> None:

@@ -187,9 +187,7 @@ def test_a_file_in_place_of_a_folder_is_refused(folder: Path, embedder: BagOfWor
 
 
 @pytest.mark.parametrize("files", [{}, {"a.md": ""}, {"a.md": " \n\n"}, {"a.md": "# Only a heading\n"}])
-def test_a_folder_without_text_is_refused(
-    tmp_path: Path, embedder: BagOfWordsEmbedder, files: dict[str, str]
-) -> None:
+def test_a_folder_without_text_is_refused(tmp_path: Path, embedder: BagOfWordsEmbedder, files: dict[str, str]) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(NoDocuments, match="no text in"):
