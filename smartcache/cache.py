@@ -186,6 +186,11 @@ class SmartCache:
         """
         return self._answers.update_knowledge(update)
 
+    def known_chunks(self, source: str) -> frozenset[str]:
+        """The ids of the chunks of `source` that updates told of and that are not gone: what a knowledge base is
+        compared with when it may have changed while no cache was open."""
+        return self._knowledge.there(source)
+
     def report_wrong(self, request: Request, answer: Answer) -> None:
         """Never serves `answer` to `request` again, nor to what lies nearer to it than to the answer's own question."""
         with self._events.fail_open("report_wrong"):

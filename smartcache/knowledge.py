@@ -100,6 +100,13 @@ class Knowledge:
             self.load(facts, growth, sequence)
         return facts
 
+    def there(self, source: str) -> frozenset[str]:
+        """The ids of the chunks of `source` that updates told of and that are not gone."""
+        with self._lock:
+            return frozenset(
+                id for id, facts in self._facts.items() if source in facts and facts[source].gone_since is None
+            )
+
     def load(self, facts: Iterable[Fact], growth: Iterable[Growth], sequence: int) -> None:
         """Takes in what a store kept."""
         with self._lock:

@@ -60,3 +60,11 @@ def test_a_source_that_is_not_named_may_be_any():
         knowledge = Knowledge()
         knowledge.apply(KnowledgeUpdate(removed=["1"], source=update_source))
         assert knowledge.judge(Basis(frozenset({ChunkRef("1", "v1", evidence_source)}), None, 0)) is Verdict.STALE
+
+
+def test_what_is_there_is_what_updates_added_and_did_not_remove():
+    knowledge = Knowledge()
+    knowledge.apply(KnowledgeUpdate(added=[chunk("a", "one"), chunk("b", "one")]))
+    knowledge.apply(KnowledgeUpdate(removed=["a"]))
+    assert knowledge.there("") == {"b"}
+    assert knowledge.there("another source") == frozenset()

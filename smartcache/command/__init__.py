@@ -1,0 +1,130 @@
+"""The command `smartcache`: a demo, a chat over a folder of documents, and a look into a cache file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+from smartcache import SmartCacheError
+
+if TYPE_CHECKING:
+    from smartcache import Embedder
+    from smartcache.command.assistant import WritingModel
+
+
+class OneLineErrors(TyperGroup):
+    """Commands whose expected errors are one line on standard error and exit code 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SmartCacheError as error:
+            typer.echo(f"smartcache: {' '.join(str(error).split())}", err=True)
+            raise typer.Exit(2) from None
+
+
+app = typer.Typer(cls=OneLineErrors, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def _about() -> None:
+    """One cache for LLM applications that knows the conversation, the knowledge base and the KV state."""
+
+
+@app.command()
+def demo(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    html: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("smartcache-demo.html"),
+    seed: Annotated[int, typer.Option(help="Interleave the conversations in another way.")] = 0,
+) -> None:
+    """A support assistant answers forty questions; exit code 1 if any answer was wrong or stale."""
+    from smartcache.command.demo import run_demo
+    from smartcache.command.live import LiveView
+    from smartcache.command.report import report
+    from smartcache.command.scenario import shipped_scenario
+
+    view = LiveView(Console(stderr=as_json))
+    try:
+        scenario = shipped_scenario().arranged(seed)
+        figures = run_demo(scenario, view, load_embedder=load_embedder, load_model=load_model)
+    finally:
+        view.close()
+    html.write_text(report(figures), encoding="utf-8")
+    view.finished(figures, str(html))
+    if as_json:
+        print(json.dumps(figures.as_json()))
+    if not figures.is_faultless:
+        raise typer.Exit(1)
+
+
+@app.command()
+def chat(
+    folder: Annotated[Path, typer.Argument(help="A folder of Markdown and text files.")],
+    cache: Annotated[Path | None, typer.Option(help="Keep the answers in this file.")] = None,
+    model: Annotated[str | None, typer.Option(help="A Hugging Face id or folder instead of the bundled model.")] = None,
+    scope: Annotated[str, typer.Option(help="Share answers only within this scope.")] = "",
+) -> None:
+    """Talk to a local model over a folder of documents, with the cache on."""
+    from smartcache import SmartCache
+    from smartcache.command.chat import HELP, Chat, announce, typed_lines
+    from smartcache.command.documents import Documents, check_folder
+
+    console = Console()
+    check_folder(folder)
+    embedder = load_embedder()
+    documents = Documents(folder, embedder, source=str(folder.resolve()))
+    if cache is not None:
+        SmartCache.open(cache, embedder=embedder, strict=True).close()  # a damaged file is refused, not replaced
+    with SmartCache.open(cache, embedder=embedder) as answers:
+        announce(answers, documents)
+        console.print("Loading the language model (the first run converts it once, about 20 s) …", style="dim")
+        language_model = load_model(model)
+        console.print(f"{len(documents.chunks)} sections are ready. {HELP}.", style="dim", soft_wrap=True)
+        Chat(answers, language_model, documents, console, scope=scope).talk(typed_lines(console))
+
+
+@app.command()
+def stats(file: Annotated[Path, typer.Argument(help="A cache file.")]) -> None:
+    """Say what a cache file holds."""
+    from smartcache.command.kept import described
+
+    typer.echo(described(file))
+
+
+@app.command()
+def forget(
+    file: Annotated[Path, typer.Argument(help="A cache file.")],
+    scope: Annotated[str | None, typer.Option(help="Only the answers of this scope.")] = None,
+) -> None:
+    """Remove the answers of a scope from a cache file, or all of them."""
+    from smartcache.command.kept import forgotten
+
+    typer.echo(f"{forgotten(file, scope)} answers forgotten")
+
+
+def load_embedder() -> Embedder:
+    """The bundled sentence embedder."""
+    from smartcache.models import bundled_embedder
+
+    return bundled_embedder()
+
+
+def load_model(name: str | None = None) -> WritingModel:
+    """The bundled language model, or another one."""
+    from smartcache.models import LocalModel
+
+    return LocalModel.load(name)
+
+
+def main() -> None:
+    """Runs the command."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""The chat: answers over a folder with their origin shown, edits noticed, and bad input told in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import smartcache.command as command
+from smartcache.command import app
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "price.md").write_text("# Price\n\nThe Plus plan costs 4 euros.\n", encoding="utf-8")
+    (folder / "hours.md").write_text("# Hours\n\nThe office opens at nine.\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def faked(monkeypatch: pytest.MonkeyPatch, model, embedder) -> None:
+    monkeypatch.setattr(command, "load_model", lambda name=None: model)
+    monkeypatch.setattr(command, "load_embedder", lambda: embedder)
+
+
+def chat(folder: Path, *questions: str, options: tuple[str, ...] = ()) -> Result:
+    return CliRunner().invoke(app, ["chat", str(folder), *options], input="".join(f"{line}\n" for line in questions))
+
+
+def origins(result: Result) -> list[str]:
+    lines = [line.strip() for line in result.stdout.splitlines() if " · " in line]
+    return [line.split(" · ")[0] for line in lines]
+
+
+def test_an_answer_is_shown_with_its_origin_and_its_documents(folder: Path) -> None:
+    result = chat(folder, "What does the Plus plan cost?")
+    assert result.exit_code == 0
+    assert "The Plus plan costs 4 euros." in result.stdout
+    assert "prompt tokens reused · first token after" in result.stdout
+    assert "price.md" in result.stdout
+
+
+def test_a_question_asked_again_in_a_new_conversation_comes_from_the_cache(folder: Path) -> None:
+    result = chat(folder, "What does the Plus plan cost?", "/new", "What does the Plus plan cost?")
+    assert origins(result) == ["model", "exact"]
+
+
+def test_a_question_within_a_conversation_is_asked_with_its_history(folder: Path, model) -> None:
+    chat(folder, "What does the Plus plan cost?", "And when does it open?")
+    assert [turn.role for turn in model.prompts[-1]] == ["system", "user", "assistant", "user"]
+
+
+def test_answers_survive_in_the_cache_file(folder: Path, tmp_path: Path) -> None:
+    options = ("--cache", str(tmp_path / "answers.db"))
+    assert origins(chat(folder, "What does the Plus plan cost?", options=options)) == ["model"]
+    assert origins(chat(folder, "What does the Plus plan cost?", options=options)) == ["exact"]
+
+
+def test_an_edit_between_two_chats_makes_the_answer_stale(folder: Path, tmp_path: Path) -> None:
+    options = ("--cache", str(tmp_path / "answers.db"))
+    chat(folder, "What does the Plus plan cost?", options=options)
+    (folder / "price.md").write_text("# Price\n\nThe Plus plan costs 5 euros.\n", encoding="utf-8")
+    result = chat(folder, "What does the Plus plan cost?", options=options)
+    assert origins(result) == ["model"]
+    assert "costs 5 euros" in result.stdout
+
+
+def test_a_deletion_between_two_chats_makes_the_answer_stale(folder: Path, tmp_path: Path) -> None:
+    options = ("--cache", str(tmp_path / "answers.db"))
+    chat(folder, "What does the Plus plan cost?", options=options)
+    (folder / "price.md").unlink()
+    result = chat(folder, "What does the Plus plan cost?", options=options)
+    assert origins(result) == ["model"]
+    assert "4 euros" not in result.stdout
+
+
+def test_another_folder_shares_no_answers(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "price.md").write_text("# Price\n\nThe Plus plan costs 9 dollars.\n", encoding="utf-8")
+    options = ("--cache", str(tmp_path / "answers.db"))
+    chat(folder, "What does the Plus plan cost?", options=options)
+    assert origins(chat(other, "What does the Plus plan cost?", options=options)) == ["model"]
+
+
+def test_another_scope_shares_no_answers(folder: Path, tmp_path: Path) -> None:
+    options = ("--cache", str(tmp_path / "answers.db"))
+    chat(folder, "What does the Plus plan cost?", options=(*options, "--scope", "ann"))
+    assert origins(chat(folder, "What does the Plus plan cost?", options=(*options, "--scope", "bo"))) == ["model"]
+
+
+def test_an_edit_while_talking_is_announced_and_answered_from_the_new_text(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import smartcache.command.chat as chat_module
+
+    def lines(*_):
+        yield "What does the Plus plan cost?"
+        (folder / "price.md").write_text("# Price\n\nThe Plus plan costs 5 euros.\n", encoding="utf-8")
+        yield from ("/new", "What does the Plus plan cost?")
+
+    monkeypatch.setattr(chat_module, "typed_lines", lines)
+    result = chat(folder)
+    assert "1 section changed; 1 stored answer stale" in result.stdout
+    assert origins(result) == ["model", "model"]
+    assert "costs 5 euros" in result.stdout
+
+
+def test_a_file_that_turns_binary_while_talking_ends_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import smartcache.command.chat as chat_module
+
+    def lines(*_):
+        (folder / "hours.md").write_bytes(b"\x00")
+        yield "What does the Plus plan cost?"
+
+    monkeypatch.setattr(chat_module, "typed_lines", lines)
+    result = chat(folder)
+    assert "hours.md is a binary file" in result.stdout
+    assert origins(result) == ["model"]
+
+
+def test_quit_leaves(folder: Path) -> None:
+    result = chat(folder, "/quit", "What does the Plus plan cost?")
+    assert (result.exit_code, origins(result)) == (0, [])
+
+
+def test_stats_shows_the_counts(folder: Path) -> None:
+    result = chat(folder, "What does the Plus plan cost?", "/new", "What does the Plus plan cost?", "/stats")
+    assert "2 requests: 1 exact, 0 semantic, 1 by the model; 1 stored answer" in result.stdout
+
+
+def test_an_unknown_command_is_no_question(folder: Path) -> None:
+    result = chat(folder, "/help me")
+    assert "There is no command /help" in result.stdout
+    assert origins(result) == []
+
+
+def test_ctrl_c_while_the_model_writes_leaves_cleanly(folder: Path, model, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_, **__):
+        yield "It s"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(model, "stream", interrupted)
+    assert chat(folder, "What does the Plus plan cost?").exit_code == 0
+
+
+def test_a_conversation_that_outgrows_the_model_can_begin_anew(folder: Path, model, monkeypatch) -> None:
+    def outgrown(*_, **__):
+        raise ValueError("the prompt has 9000 tokens; this model's context is 8192")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model, "stream", outgrown)
+        result = chat(folder, "What does the Plus plan cost?")
+    assert result.exit_code == 0
+    assert "No answer: the prompt has 9000 tokens" in result.stdout
+
+
+def refused(result: Result, *words: str) -> None:
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert all(word in result.stderr for word in words)
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    refused(chat(tmp_path / "nowhere", "Hello?"), "there is no folder", "nowhere")
+
+
+def test_a_file_is_no_folder(folder: Path) -> None:
+    refused(chat(folder / "price.md", "Hello?"), "price.md is a file")
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    refused(chat(tmp_path, "Hello?"), "no text in")
+
+
+def test_a_folder_of_empty_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("\n", encoding="utf-8")
+    refused(chat(tmp_path, "Hello?"), "no text in")
+
+
+def test_a_binary_file_is_named(folder: Path) -> None:
+    (folder / "bad.txt").write_bytes(b"text\x00\x01")
+    refused(chat(folder, "Hello?"), "bad.txt is a binary file")
+
+
+@pytest.mark.parametrize("content", [b"this is no database", b"SQLite format 3\x00" + b"\xff" * 4096])
+def test_a_broken_cache_file_is_refused_and_left_as_it_was(folder: Path, tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "answers.db"
+    file.write_bytes(content)
+    refused(chat(folder, "Hello?", options=("--cache", str(file))), "answers.db")
+    assert file.read_bytes() == content
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["answers.db", "docs"]
+
+
+def test_a_cache_file_that_is_a_folder_holds_the_cache_inside(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    options = ("--cache", str(tmp_path / "kept"))
+    chat(folder, "What does the Plus plan cost?", options=options)
+    assert origins(chat(folder, "What does the Plus plan cost?", options=options)) == ["exact"]
