@@ -158,7 +158,8 @@ class Knowledge:
         return Growth(fact.source, kind, since, sequence)
 
     def _gone(self, source: str, id: str, sequence: int) -> Fact:
-        return replace(self._fact(source, id) or Fact(source, id, "", None), gone_since=sequence)
+        known = self._fact(source, id) or Fact(source, id, "", None)
+        return known if known.gone_since else replace(known, gone_since=sequence)
 
     def _fact(self, source: str, id: str) -> Fact | None:
         return self._facts.get(id, {}).get(source)

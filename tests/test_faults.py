@@ -448,6 +448,15 @@ def test_b27_what_was_answered_while_a_text_was_gone_is_stale_when_it_is_back(ca
     assert cache.lookup(ask(TYPES)) is None
 
 
+def test_b27_so_is_what_was_answered_before_the_gone_text_was_removed_once_more(cache, model):
+    cache.update_knowledge(KnowledgeUpdate(added=[chunk("40", "same", source="kb")], source="kb"))
+    cache.update_knowledge(KnowledgeUpdate(removed=["40"], source="kb"))
+    cache.answer(ask(TYPES), model, search=FakeSearch([chunk("1", "house", source="kb")]))
+    cache.update_knowledge(KnowledgeUpdate(removed=["40"], source="kb"))
+    cache.update_knowledge(KnowledgeUpdate(added=[chunk("40", "same", source="kb")], source="kb"))
+    assert cache.lookup(ask(TYPES)) is None
+
+
 def test_b27_equal_content_does_not_merge_identities(cache, model):
     cache.answer(ask(TYPES), model, search=FakeSearch([chunk("a", "same")]))
     cache.update_knowledge(KnowledgeUpdate(removed=["b"]))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from contextlib import redirect_stderr
 from importlib import metadata
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from smartcache.errors import MissingModel
+from smartcache.errors import MissingExtra, MissingModel
 from smartcache.models.whole import write_whole
 
 if TYPE_CHECKING:
@@ -37,7 +38,12 @@ def bundled_model_path() -> Path:
 
 
 def bundled_embedder() -> SentenceEmbedder:
-    """all-MiniLM-L6-v2: English, 384 dimensions, 256 tokens. Raises MissingModel where its package is not installed."""
+    """all-MiniLM-L6-v2: English, 384 dimensions, 256 tokens.
+
+    Raises MissingExtra or MissingModel here, not at the first text, where what it needs is not installed.
+    """
+    if find_spec("sentence_transformers") is None:
+        raise MissingExtra("sentence-transformers", "local")
     from smartcache.models.sentence import SentenceEmbedder
 
     return SentenceEmbedder(
