@@ -71,13 +71,16 @@ def _encode_float(value: float) -> bytes:
 
 def _encode_model(value: Any) -> bytes:
     """A pydantic model or class, known by its methods, so that no version of pydantic is asked for."""
-    if isinstance(value, type) and hasattr(value, "model_json_schema"):
-        return _frame(b"c", _encode(value.model_json_schema()))
-    if not isinstance(value, type) and hasattr(value, "model_dump"):
-        return _frame(b"o", _encode(type(value).__qualname__), _encode(value.model_dump(mode="json")))
+    kind = type(value).__qualname__
+    try:
+        if isinstance(value, type) and hasattr(value, "model_json_schema"):
+            return _frame(b"c", _encode(value.model_json_schema()))
+        if not isinstance(value, type) and hasattr(value, "model_dump"):
+            return _frame(b"o", _encode(kind), _encode(value.model_dump(mode="json")))
+    except Exception as error:  # what a model holds may have no JSON form, and pydantic has many words for that
+        raise UnstableKey(f"{kind} has no JSON form: {error}") from error
     raise UnstableKey(
-        f"{type(value).__qualname__} has no form that is the same in every process; "
-        "pass JSON values, or leave it out of the options"
+        f"{kind} has no form that is the same in every process; pass JSON values, or leave it out of the options"
     )
 
 

@@ -17,6 +17,7 @@ from langchain_core.messages import (
     message_chunk_to_message,
 )
 from langchain_core.tools import tool
+from pydantic import BaseModel
 
 from langchain_smartcache import ChatSmartCache
 from smartcache import SmartCache
@@ -272,3 +273,12 @@ def test_an_object_in_a_model_counts_by_its_class_and_name(model: Any, cache: An
         ChatSmartCache(model=WithClient(backend=Client(name)), cache=cache).invoke(QUESTION) for name in ("a", "b", "a")
     ]
     assert [answer.response_metadata["smartcache"]["hit"] for answer in answers] == [False, False, True]
+
+
+def test_an_option_whose_model_has_no_json_form_passes_the_cache_by_too(model: Any, cache: Any) -> None:
+    class Hook(BaseModel):
+        function: Any
+
+    chat = ChatSmartCache(model=model, cache=cache)
+    assert chat.invoke(QUESTION, hook=Hook(function=lambda: 1)).content == "answer number 1"
+    assert cache.stats().bypasses == {"unstable_key": 1}
