@@ -49,10 +49,7 @@ SHARED_FLOORS = {1, 6}
 
 # Imports inside a function that the floors forbid at the top of a file, each with its reason.
 ALLOWED_INSIDE_FUNCTIONS = {
-    (
-        "smartcache.assembly",
-        "smartcache.models",
-    ),  # the default embedder: torch is loaded when a cache opens, not before
+    ("smartcache.assembly", "smartcache.models"),  # the default embedder, when a cache opens
 }
 
 # Which parts may import a package that only some installations have, or that is slow to load.
