@@ -18,6 +18,7 @@ from smartcache.layers.chunks import plan_context
 from smartcache.layers.recognition import Recognised
 from smartcache.paths import Path
 from smartcache.policy import HitPolicy
+from smartcache.scopes import astream_within, awithin, stream_within, within
 from smartcache.types import Answer, Chunk, KnowledgeUpdate, Request, Turn
 
 MAX_RECHECKS = 3  # searches a lookup may ask for, to see whether what it found is still supported
@@ -114,7 +115,7 @@ class SmartCache:
         """
         asked = self._desk.ask(request)
         with self._flights.join(asked.flight):
-            return paths.walk(self._path(asked, search), search, lambda chunks: generate(request, chunks))
+            return paths.walk(self._path(asked, search), search, within(request, generate))
 
     def stream(
         self,
@@ -132,7 +133,7 @@ class SmartCache:
         asked = self._desk.ask(request)
         with self._flights.join(asked.flight):
             path = self._path(asked, search)
-            yield from paths.stream(path, search, lambda chunks: generate_stream(request, chunks), replay)
+            yield from paths.stream(path, search, stream_within(request, generate_stream), replay)
 
     async def aanswer(
         self, request: Request, generate: paths.AsyncGenerate, *, search: paths.AsyncSearch | None = None
@@ -140,7 +141,7 @@ class SmartCache:
         """As `answer`, for coroutines; the cache's own work runs beside the event loop."""
         asked = self._desk.ask(request)
         async with self._flights.ajoin(asked.flight):
-            return await paths.awalk(self._path(asked, search), search, lambda chunks: generate(request, chunks))
+            return await paths.awalk(self._path(asked, search), search, awithin(request, generate))
 
     async def astream(
         self,
@@ -154,7 +155,7 @@ class SmartCache:
         asked = self._desk.ask(request)
         async with self._flights.ajoin(asked.flight):
             path = self._path(asked, search)
-            async for piece in paths.astream(path, search, lambda chunks: generate_stream(request, chunks), replay):
+            async for piece in paths.astream(path, search, astream_within(request, generate_stream), replay):
                 yield piece
 
     def lookup(self, request: Request) -> Answer | None:

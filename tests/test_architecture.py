@@ -34,6 +34,7 @@ FLOORS = (
         "smartcache.knowledge",
         "smartcache.asked",
         "smartcache.paths",
+        "smartcache.scopes",
         "smartcache.events",
         "smartcache.flights",
         "smartcache.settings",

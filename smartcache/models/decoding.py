@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 from time import perf_counter
@@ -18,11 +19,11 @@ import torch
 from smartcache.models.kv import KVSegment, Room, layers_to_keep, own_cache
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
     from transformers import Cache, PreTrainedModel
 
-    from smartcache.layers.prefixes import NoPrefixCache, PrefixCache
+    from smartcache.layers.prefixes import NoPrefixCache, PrefixCache, PrefixMatch
     from smartcache.models.sampling import TokenChooser
 
 
@@ -31,6 +32,7 @@ class Progress:
     """What one generation has done so far."""
 
     prompt: list[int]
+    scope: str = ""
     tokens: list[int] = field(default_factory=list)
     cached_tokens: int = 0
     placed_seconds: float = 0.0
@@ -70,17 +72,19 @@ class Decoder:
                     progress.first_token_seconds = perf_counter() - started
                 yield token
                 if number == 0:
-                    self._keep(text, computed, cache)
+                    self._keep(text, computed, cache, progress.scope)
         finally:
-            self._keep(text, computed, cache)
+            self._keep(text, computed, cache, progress.scope)
 
-    def warm(self, tokens: list[int]) -> None:
+    def warm(self, tokens: list[int], scope: str) -> None:
         """Compute and keep the state of all `tokens`."""
-        progress = Progress([*tokens, tokens[-1]])  # a match leaves out the last token: here none may be left out
+        progress = Progress(
+            [*tokens, tokens[-1]], scope
+        )  # a match leaves out the last token: here none may be left out
         cache = self._cache(progress, len(tokens))
         if isinstance(cache, Room) and progress.cached_tokens < len(tokens):
             self._forward(tokens, progress.cached_tokens, cache)
-            self._keep(tokens, len(tokens), cache)
+            self._keep(tokens, len(tokens), cache, scope)
 
     def _cache(self, progress: Progress, capacity: int) -> Cache | None:
         """A cache that holds what is known of the prompt; `None` where the model takes none."""
@@ -89,7 +93,7 @@ class Decoder:
             return own_cache(self._model)
         room = Room(self._layers, capacity)
         try:
-            with self._prefixes.match(self._fingerprint, progress.prompt) as known:
+            with self._known(progress) as known:
                 if known.length:
                     room.place(known.segments, known.length)
         except Exception:  # a prefix that cannot be had is computed: trouble in reuse is never the caller's
@@ -107,13 +111,25 @@ class Decoder:
             logits: torch.Tensor = self._model(input_ids=ids, **carried, **self._last_only).logits
             return logits[:, -1].float()
 
-    def _keep(self, text: list[int], computed: int, cache: Cache | None) -> None:
+    def _keep(self, text: list[int], computed: int, cache: Cache | None, scope: str) -> None:
         if not isinstance(cache, Room) or not computed:
             return
         try:
-            self._prefixes.store(self._fingerprint, text, cache.state(computed))
+            self._prefixes.store(self._tree(scope), text, cache.state(computed))
         except Exception:  # the caller has a right answer: trouble in keeping the state is ours alone
             self._count_bypass("state could not be kept")
+
+    def _tree(self, scope: str) -> str:
+        """Under which state is kept: what one scope computed, no other finds, not even by how quick it is."""
+        return f"{self._fingerprint}/{scope}" if scope else self._fingerprint
+
+    @contextmanager
+    def _known(self, progress: Progress) -> Iterator[PrefixMatch[KVSegment]]:
+        """The longest prefix known in the generation's scope, or to all: the scope "" is everyone's."""
+        with ExitStack() as pinned:
+            scopes = dict.fromkeys((progress.scope, ""))
+            found = [pinned.enter_context(self._prefixes.match(self._tree(s), progress.prompt)) for s in scopes]
+            yield max(found, key=lambda match: match.length)
 
     def _count_bypass(self, reason: str) -> None:
         with self._lock:

@@ -21,6 +21,7 @@ from smartcache.models.identity import fingerprint
 from smartcache.models.quiet import quiet
 from smartcache.models.sampling import Sampling
 from smartcache.models.texts import Prompt, TextPieces, Tokens
+from smartcache.scopes import current_scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -135,22 +136,29 @@ class LocalModel:
             return self._usage
 
     def generate(
-        self, prompt: Prompt, *, max_new_tokens: int = 256, stop: Sequence[str] = (), **sampling: Any
+        self,
+        prompt: Prompt,
+        *,
+        max_new_tokens: int = 256,
+        stop: Sequence[str] = (),
+        scope: str | None = None,
+        **sampling: Any,
     ) -> Generation:
         """Continue a text, or answer a conversation.
 
+        `scope`: who may find the state that this leaves, and whose state it may use beside everyone's (""); None is
+        the scope of the request that a SmartCache is answering, "" outside of one.
         `sampling`: temperature, top_k, top_p, min_p, repetition_penalty, do_sample, seed, as in transformers.
         Raises ValueError for an empty prompt, and for one that is longer than the model's context.
         """
-        run = self._run(prompt, max_new_tokens, stop, sampling)
+        run = self._run(prompt, max_new_tokens, stop, scope, sampling)
         text = "".join(run)
         return run.generation(text)
 
-    def generate_batch(
-        self, prompts: Sequence[Prompt], *, max_new_tokens: int = 256, stop: Sequence[str] = (), **sampling: Any
-    ) -> list[Generation]:
-        """One generation per prompt, in order, each equal to its own run; what prompts share is computed once."""
-        return [self.generate(prompt, max_new_tokens=max_new_tokens, stop=stop, **sampling) for prompt in prompts]
+    def generate_batch(self, prompts: Sequence[Prompt], **options: Any) -> list[Generation]:
+        """One generation per prompt, in order, each equal to its own `generate(prompt, **options)`; what prompts share
+        is computed once."""
+        return [self.generate(prompt, **options) for prompt in prompts]
 
     def stream(
         self,
@@ -159,6 +167,7 @@ class LocalModel:
         max_new_tokens: int = 256,
         stop: Sequence[str] = (),
         on_end: Callable[[Generation], object] | None = None,
+        scope: str | None = None,
         **sampling: Any,
     ) -> Iterator[str]:
         """The text of `generate`, in pieces as they come; no piece ends inside a character.
@@ -166,7 +175,7 @@ class LocalModel:
         Mistakes in the call raise here, not at the first piece. Dropping the iterator ends the generation. `on_end`
         gets the whole generation after its last piece: a stream that was cut short can be told from one that ended.
         """
-        return self._run(prompt, max_new_tokens, stop, sampling).pieces(on_end)
+        return self._run(prompt, max_new_tokens, stop, scope, sampling).pieces(on_end)
 
     def tokens_of(self, prompt: Prompt) -> list[int]:
         """The token ids of a prompt, as the model reads it and as its prefix is known by."""
@@ -175,12 +184,15 @@ class LocalModel:
     def count_tokens(self, prompt: Prompt) -> int:
         return len(self.tokens_of(prompt))
 
-    def warm(self, prefixes: Sequence[Prompt]) -> None:
-        """Compute what these prompts have in common with later ones ahead of time."""
+    def warm(self, prefixes: Sequence[Prompt], *, scope: str = "") -> None:
+        """Compute what these prompts have in common with later ones ahead of time; for everyone, unless `scope` says
+        for whom."""
         for prefix in prefixes:
-            self._decoder.warm(self._checked(self._tokens.of(prefix)))
+            self._decoder.warm(self._checked(self._tokens.of(prefix)), scope)
 
-    def _run(self, prompt: Prompt, max_new_tokens: int, stop: Sequence[str], sampling: Mapping[str, Any]) -> _Run:
+    def _run(
+        self, prompt: Prompt, max_new_tokens: int, stop: Sequence[str], scope: str | None, sampling: Mapping[str, Any]
+    ) -> _Run:
         if max_new_tokens < 1:
             raise ValueError(f"max_new_tokens is {max_new_tokens}: it must be at least 1")
         rule = Sampling.of(dict(sampling)).chooser(self._model.generation_config, self._model.device)
@@ -188,7 +200,7 @@ class LocalModel:
         tokens = self._checked(self._tokens.of(prompt))
         if self._context_tokens is not None:
             max_new_tokens = min(max_new_tokens, self._context_tokens - len(tokens) + 1)
-        progress = Progress(tokens)
+        progress = Progress(tokens, current_scope() if scope is None else scope)
         return _Run(progress, self._decoder.run(progress, max_new_tokens, rule), pieces, self._ends, self._count)
 
     def _checked(self, tokens: list[int]) -> list[int]:
