@@ -692,6 +692,12 @@ def test_b65_a_broken_embedder_costs_a_hit_and_not_the_answer(model):
     assert cache.answer(ask(TYPES), model).served_by == "exact", "what needs no vector was stored all the same"
 
 
+def test_b65_trouble_is_raised_where_a_test_asks_for_it(model):
+    cache = SmartCache.open(embedder=BrokenEmbedder(), strict=True)
+    with pytest.raises(RuntimeError, match="embedder is down"):
+        cache.answer(ask(TYPES), model)
+
+
 def test_b65_a_store_that_fails_costs_an_entry_and_not_the_answer(tmp_path, model):
     cache = SmartCache.open(tmp_path / "cache.db", embedder=BagOfWordsEmbedder())
     cache._entries._connection.execute("PRAGMA query_only = ON")

@@ -272,6 +272,18 @@ def test_a_stream_yields_the_models_pieces_and_stores_the_whole(cache, model):
     assert model.calls == 1
 
 
+def test_pieces_that_are_no_text_reach_the_reader_and_the_text_alone_is_stored(cache):
+    pieces = list(cache.stream(ask(RESET), lambda request, chunks: iter(["half ", {"usage": 7}, "and half"])))
+    assert pieces == ["half ", {"usage": 7}, "and half"]
+    assert cache.lookup(ask(RESET)).text == "half and half"
+
+
+def test_an_answer_among_the_pieces_is_stored_as_the_whole(cache):
+    whole = Answer("all of it", payload={"tokens": 3}, finish_reason="stop")
+    assert list(cache.stream(ask(RESET), lambda request, chunks: iter(["all", whole]))) == ["all"]
+    assert cache.lookup(ask(RESET)).payload == {"tokens": 3}
+
+
 def test_a_hit_is_replayed_as_a_stream(cache, model):
     text = cache.answer(ask(RESET), model).text
     pieces = list(cache.stream(ask(RESET), model.stream))

@@ -160,6 +160,18 @@ def test_what_is_forgotten_is_nowhere_on_disk(tmp_path):
     assert cache.lookup(ask(QUESTION, "bob")) is not None
 
 
+def test_a_long_answer_that_is_forgotten_leaves_no_page_behind(tmp_path):
+    secret = "xyzzy plugh " * 10_000
+    with open_cache(tmp_path / "cache.db") as cache:
+        for number in range(20):
+            cache.store(ask(f"secret question number {number}", "ann"), Answer(secret))
+            cache.store(ask(f"other question number {number}", "bob"), Answer("plain " * 1000))
+    cache = open_cache(tmp_path / "cache.db")
+    assert b"xyzzy" in (tmp_path / "cache.db").read_bytes()
+    assert cache.forget(scope="ann") == 20
+    assert not any(b"xyzzy" in file.read_bytes() for file in tmp_path.iterdir())
+
+
 def test_forget_takes_what_meets_every_condition():
     clock = FakeClock()
     cache = open_cache(None, clock=clock)
