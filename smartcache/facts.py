@@ -23,9 +23,10 @@ from smartcache.wording import (
 class Facts:
     """What a text states or asks that no similarity may blur.
 
-    `hard`: numbers, identifiers, quoted strings and the words of names, in small letters. `words`: every word of the
-    text, so that a name written small still counts as mentioned; `stems`: theirs. `sides`: (axis, side) of each
-    opposite, as in open / closed. `negations`: how many. `asks`: when, where, who, where the question says so.
+    `hard`: numbers, the signs between them, identifiers, and the words of quoted strings and of names, in small
+    letters. `words`: every word of the text, so that a name written small still counts as mentioned; `stems`: theirs.
+    `sides`: (axis, side) of each opposite, as in open / closed. `negations`: how many. `asks`: when, where, who, where
+    the question says so.
     """
 
     hard: frozenset[str]
@@ -51,10 +52,8 @@ class Facts:
 
     @property
     def names(self) -> frozenset[str]:
-        """The hard facts that name something: all but bare numbers."""
-        return frozenset(
-            fact for fact in self.hard if any(letter.isalpha() for letter in fact) and "operation" not in fact
-        )
+        """The hard facts that name something: all but bare numbers and signs."""
+        return frozenset(fact for fact in self.hard if any(letter.isalpha() for letter in fact))
 
     def mentions(self, fact: str) -> bool:
         return fact in self.hard or fact in self.words
@@ -100,7 +99,7 @@ def _hard(text: str) -> Iterator[str]:
     for pattern in (_ADDRESS, _IDENTIFIER):
         yield from (found.lower() for found in pattern.findall(text))
     yield from map(_number, _NUMBER.findall(text))
-    yield from ("operation" + sign for sign in _OPERATION.findall(text))
+    yield from _OPERATION.findall(text)
     yield from (_number(word) for word in map(str.lower, _WORD.findall(text)) if word in NUMBER_WORDS)
     for sentence in _SENTENCE.split(text):
         yield from _names(sentence)

@@ -97,6 +97,7 @@ def test_why_two_dialogues_have_no_common_answer(one, other, conflict):
         ('The "red button" on it', {"red", "button"}),
         ("Ask Frank Zappa's band", {"frank", "zappa"}),
         ("two or three of them", {"2", "3"}),
+        ("What is 12 + 7?", {"12", "+", "7"}),
         ("What is the weather like?", set()),
         ("《霸王别姬》是哪年的？", {"霸王别姬"}),
         ("Write to ann@acme.com", {"ann@acme.com"}),
@@ -104,3 +105,8 @@ def test_why_two_dialogues_have_no_common_answer(one, other, conflict):
 )
 def test_the_hard_facts_of_a_text(text, hard):
     assert Facts.of(text).hard == hard
+
+
+def test_a_sign_and_a_number_name_nothing_and_a_word_does():
+    assert Facts.of("What is 12 + 7?").names == frozenset()
+    assert Facts.of("Who led Operation Torch?").names == {"operation", "torch"}
