@@ -63,7 +63,7 @@ class AnswerLayer:
         if exact and exact.request == asked.bytes:
             yield Hit(exact, "exact", 1.0)
         if self._semantic and not asked.exact_only and (state := self._semantic.state(asked, refusals)):
-            for id, _ in self._semantic.near(asked, state, refusals):
+            for id in self._semantic.near(asked, state, refusals):
                 entry = self._alive(self._entries.by_id(id), refusals)
                 if entry is None:
                     self._semantic.forget([id])  # gone, by our hand or another process's

@@ -49,14 +49,15 @@ class SemanticIndex:
             return None
         return State.of(asked.dialogue, self._vectors)
 
-    def near(self, asked: Asked, state: State, refusals: list[str]) -> Iterator[tuple[int, float]]:
-        """(id, state's similarity) of what lies nearest first; more of it where the nearest were out of date."""
+    def near(self, asked: Asked, state: State, refusals: list[str]) -> Iterator[int]:
+        """The ids of what lies nearest, nearest first; more of them where the nearest were out of date."""
         seen: set[int] = set()
         for count in SEARCH_ROUNDS:
             with self._lock:
                 found = self._open(self.partition(asked)).index.lookup(state.vector, count)
-            yield from ((id, similarity) for id, similarity in found if id not in seen)
-            seen.update(id for id, _ in found)
+            new = [id for id, _ in found if id not in seen]
+            yield from new
+            seen.update(new)
             if len(found) < count or refusals.count("stale") + refusals.count("expired") < count // 4:
                 return
 
