@@ -699,6 +699,23 @@ def test_b65_a_store_that_fails_costs_an_entry_and_not_the_answer(tmp_path, mode
     assert cache.stats().troubles == {"store": 1}
 
 
+def test_b65_a_full_disk_is_told_as_such_and_the_cache_goes_on_when_there_is_room(tmp_path, model):
+    troubles = []
+
+    def hook(event):
+        if event.error:
+            troubles.append(str(event.error))
+
+    cache = SmartCache.open(tmp_path / "cache.db", embedder=BagOfWordsEmbedder(), on_event=hook)
+    (pages,) = cache._entries._connection.execute("PRAGMA page_count").fetchone()
+    cache._entries._connection.execute(f"PRAGMA max_page_count = {pages}")
+    assert cache.answer(ask(TYPES), FakeModel(lambda request, chunks: "long " * 9999)).served_by == "model"
+    assert troubles == ["database or disk is full"]
+    cache._entries._connection.execute(f"PRAGMA max_page_count = {1000 * pages}")
+    cache.answer(ask(TYPES), model)
+    assert cache.answer(ask(TYPES), model).served_by == "exact"
+
+
 def test_b65_a_policy_that_fails_means_a_miss(model):
     class Fails:
         def accepts(self, candidate):
