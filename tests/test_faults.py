@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -558,12 +559,29 @@ def test_an_answer_that_calls_tools_is_served_exactly_only(cache):
 def test_b57_vectors_of_another_embedder_are_never_compared(tmp_path, model):
     with SmartCache.open(tmp_path / "cache.db", embedder=BagOfWordsEmbedder(name="one"), strict=True) as cache:
         cache.answer(ask(TYPES), model)
-    for other in (BagOfWordsEmbedder(name="two"), BagOfWordsEmbedder(dimension=64, name="three")):
+    for other in (
+        BagOfWordsEmbedder(name="two"),
+        BagOfWordsEmbedder(dimension=64, name="three"),
+        BagOfWordsEmbedder(dimension=256, name="one"),
+        BagOfWordsEmbedder(dimension=300, name="one"),
+    ):
         with SmartCache.open(tmp_path / "cache.db", embedder=other, strict=True) as cache:
             assert cache.lookup(ask(TYPES_IN_OTHER_WORDS)) is None
             assert cache.lookup(ask(TYPES)).served_by == "exact"
     with SmartCache.open(tmp_path / "cache.db", embedder=BagOfWordsEmbedder(name="one"), strict=True) as cache:
         assert cache.lookup(ask(TYPES_IN_OTHER_WORDS)).served_by == "semantic"
+
+
+@pytest.mark.parametrize("other", [{"name": "two"}, {"dimension": 300}], ids=str)
+def test_b57_a_report_made_under_another_embedder_is_compared_by_its_key_alone(tmp_path, model, other):
+    stored, asked = map(ask, WRONG_PAIR)
+    with SmartCache.open(tmp_path / "cache.db", embedder=BagOfWordsEmbedder(), strict=True) as cache:
+        cache.answer(stored, model)
+        cache.report_wrong(asked, cache.answer(asked, model))
+    with SmartCache.open(tmp_path / "cache.db", embedder=BagOfWordsEmbedder(**other), strict=True) as cache:
+        cache.answer(replace(stored, options={"cache": "refresh"}), model)
+        assert cache.lookup(asked) is None
+        assert cache.lookup(ask(WRONG_PAIR[1].replace("?", " ?"))).served_by == "semantic"
 
 
 # B59, B60: many at once.

@@ -111,7 +111,7 @@ class AnswerLayer:
             self.forget([entry.id])
         else:
             state = self._semantic.state(asked, []) if self._semantic else None
-            self._entries.store_wrong(asked.key, entry.key, state.to_bytes() if state else None)
+            self._entries.store_wrong(asked.key, entry.key, entry.partition, state.to_bytes() if state else None)
 
     def update_knowledge(self, update: KnowledgeUpdate) -> int:
         """Takes an update in and returns how many answers a plain lookup no longer serves because of it."""

@@ -39,7 +39,7 @@ class SemanticIndex:
         self._lock = threading.RLock()
 
     def partition(self, asked: Asked) -> str:
-        return partition_key(asked.request, self._vectors.embedder.name)
+        return partition_key(asked.request, self._vectors.embedder)
 
     def state(self, asked: Asked, refusals: list[str]) -> State | None:
         """The vectors of what is asked, or None, the reason added to `refusals`, where they cannot stand for it."""
@@ -113,7 +113,7 @@ class SemanticIndex:
     def _is_reported(self, entry: Entry, asked: Asked, state: State, stored: State) -> bool:
         """Whether this answer was called wrong for this question, or for one nearer to it than the answer's own."""
         own = cosine(state.vector, stored.vector)
-        for key, raw in self._entries.wrong_for(entry.key):
+        for key, raw in self._entries.wrong_for(entry.key, entry.partition):
             near = raw and cosine(state.vector, State.from_bytes(raw, len(state.question)).vector) >= own
             if key == asked.key or near:
                 return True

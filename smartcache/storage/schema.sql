@@ -32,6 +32,7 @@ CREATE TABLE IF NOT EXISTS growth (source TEXT NOT NULL, kind TEXT NOT NULL, sin
 CREATE TABLE IF NOT EXISTS wrong (
     asked TEXT NOT NULL,                    -- key of the request that got a wrong answer
     answer TEXT NOT NULL,                   -- key of the request whose answer it was
+    partition TEXT NOT NULL,                -- that both were in
     state BLOB,                             -- of the request that got it
     PRIMARY KEY (asked, answer)
 );
