@@ -615,6 +615,22 @@ def test_b59_threads_lose_nothing_and_mix_up_nothing(model):
     assert cache.stats().troubles == {}
 
 
+async def test_b59_tasks_lose_nothing_and_mix_up_nothing(cache):
+    async def by_name(request, chunks):
+        await asyncio.sleep(0)
+        return f"by {request.query}"
+
+    async def work(n: int) -> tuple[str, str]:
+        question = f"How do I repair item{n % 25}x in the workshop?"
+        if n % 20 == 19:
+            await asyncio.to_thread(cache.update_knowledge, KnowledgeUpdate(added=[chunk(f"{n}", "new")]))
+        return question, (await cache.aanswer(ask(question), by_name)).text
+
+    got = await asyncio.gather(*(work(n) for n in range(200)))
+    assert [text for _, text in got] == [f"by {question}" for question, _ in got]
+    assert (cache.stats().requests, cache.stats().troubles) == (200, {})
+
+
 def flock(cache: SmartCache, generate, count: int = 16) -> list[object]:
     """What `count` threads get that ask the same at once: an answer's text, or the error."""
     got: list[object] = []
