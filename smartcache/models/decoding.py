@@ -69,7 +69,7 @@ class Decoder:
                 if number == 0:
                     progress.first_token_seconds = perf_counter() - started
                 yield token
-                if number == 0:
+                if number == 0:  # the first token is out; others may use the prompt while the rest is written
                     self._keep(text, computed, cache)
         finally:
             self._keep(text, computed, cache)
