@@ -116,8 +116,8 @@ def request_bytes(request: Request) -> bytes:
 def partition_key(request: Request, embedder: Embedder) -> str:
     """The key of all that must be equal for a semantic hit: scope, model, options, system prompt, tools, embedder."""
     hard = [[turn.role, turn.text, turn.data] for turn in request.turns if is_hard(turn)]
-    options, vectors = relevant_options(request.options), [embedder.name, embedder.dimension]
-    return digest("partition", request.scope, request.variant, options, hard, vectors)
+    vectors = [embedder.name, embedder.dimension]
+    return digest("partition", request.scope, request.variant, relevant_options(request.options), hard, vectors)
 
 
 def is_hard(turn: Turn) -> bool:

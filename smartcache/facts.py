@@ -23,10 +23,9 @@ from smartcache.wording import (
 class Facts:
     """What a text states or asks that no similarity may blur.
 
-    `hard`: numbers, the signs between them, identifiers, and the words of quoted strings and of names, in small
-    letters. `words`: every word of the text, so that a name written small still counts as mentioned; `stems`: theirs.
-    `sides`: (axis, side) of each opposite, as in open / closed. `negations`: how many. `asks`: when, where, who, where
-    the question says so.
+    `hard`: numbers, identifiers, quoted strings and the words of names, in small letters. `words`: every word of the
+    text, so that a name written small still counts as mentioned; `stems`: theirs. `sides`: (axis, side) of each
+    opposite, as in open / closed. `negations`: how many. `asks`: when, where, who, where the question says so.
     """
 
     hard: frozenset[str]

@@ -255,7 +255,7 @@ class Entries:
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
-                if self._connection.in_transaction:  # SQLite itself ends one that the disk has no room for
+                if self._connection.in_transaction:  # SQLite may have ended it itself: the disk is full
                     self._connection.execute("ROLLBACK")
                 raise
 
