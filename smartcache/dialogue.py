@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcache.embedding import RememberedVectors, Vector, unit
+from smartcache.embedding import Embedder, RememberedVectors, Vector, unit
 from smartcache.facts import Facts, content_words
 from smartcache.keys import canonical, digest
 from smartcache.types import Request, Turn
@@ -92,7 +92,7 @@ class State:
 
     @classmethod
     def from_bytes(cls, raw: bytes, dimension: int) -> State:
-        """What `to_bytes` gave. Raises ValueError for another dimension."""
+        """What `to_bytes` gave, for an embedder of the same dimension."""
         rows = np.frombuffer(raw, dtype=np.float32).reshape(-1, dimension)
         return cls(rows[0], rows[1] if len(rows) > 1 else None)
 
@@ -113,10 +113,11 @@ def request_bytes(request: Request) -> bytes:
     return canonical([request.scope, request.variant, relevant_options(request.options), turns])
 
 
-def partition_key(request: Request, embedder_name: str) -> str:
+def partition_key(request: Request, embedder: Embedder) -> str:
     """The key of all that must be equal for a semantic hit: scope, model, options, system prompt, tools, embedder."""
     hard = [[turn.role, turn.text, turn.data] for turn in request.turns if is_hard(turn)]
-    return digest("partition", request.scope, request.variant, relevant_options(request.options), hard, embedder_name)
+    vectors = [embedder.name, embedder.dimension]
+    return digest("partition", request.scope, request.variant, relevant_options(request.options), hard, vectors)
 
 
 def is_hard(turn: Turn) -> bool:

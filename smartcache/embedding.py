@@ -53,8 +53,13 @@ class RememberedVectors:
         return [known[text] for text in texts]
 
     def fits(self, text: str) -> bool:
-        """Whether the embedder reads `text` in full."""
-        return len(text) < self.embedder.max_tokens or self.embedder.count_tokens(text) <= self.embedder.max_tokens
+        """Whether the embedder reads `text` in full.
+
+        Short ASCII text does, uncounted: no tokenizer makes more than one token of a letter of it, and the other half
+        of the limit is more than any tokenizer or prompt prefix adds. Of other letters some make several.
+        """
+        is_short = text.isascii() and 2 * len(text) <= self.embedder.max_tokens
+        return is_short or self.embedder.count_tokens(text) <= self.embedder.max_tokens
 
     def clear(self) -> None:
         with self._lock:

@@ -78,7 +78,6 @@ class Events:
     strict: bool = False
     _counts: Counter[tuple[Kind, str]] = field(default_factory=Counter)
     _seconds: deque[float] = field(default_factory=lambda: deque(maxlen=1000))
-    _logged: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def emit(
@@ -86,11 +85,10 @@ class Events:
     ) -> None:
         event = Event(kind, reason, seconds, count, error)
         with self._lock:
+            first = not self._counts[kind, reason]
             self._counts[kind, reason] += count
             if kind in ("hit", "miss"):
                 self._seconds.append(seconds)
-            first = reason not in self._logged
-            self._logged.add(reason)
         if kind == "trouble" and first:
             log.warning("smartcache: trouble in %s, counted and told once: %s: %s", reason, type(error).__name__, error)
         self._tell(event)
@@ -126,7 +124,8 @@ class Events:
     def stats(self, entries: int, bytes: int, mode: str) -> Stats:
         hits = self.counts("hit")
         misses, bypasses = self.counts("miss"), self.counts("bypass")
-        seconds = sorted(self._seconds)
+        with self._lock:
+            seconds = sorted(self._seconds)
         return Stats(
             requests=sum(hits.values()) + sum(misses.values()) + sum(bypasses.values()),
             exact=hits.get("exact", 0),

@@ -51,10 +51,8 @@ class Facts:
 
     @property
     def names(self) -> frozenset[str]:
-        """The hard facts that name something: all but bare numbers."""
-        return frozenset(
-            fact for fact in self.hard if any(letter.isalpha() for letter in fact) and "operation" not in fact
-        )
+        """The hard facts that name something: all but bare numbers and signs."""
+        return frozenset(fact for fact in self.hard if any(letter.isalpha() for letter in fact))
 
     def mentions(self, fact: str) -> bool:
         return fact in self.hard or fact in self.words
@@ -100,7 +98,7 @@ def _hard(text: str) -> Iterator[str]:
     for pattern in (_ADDRESS, _IDENTIFIER):
         yield from (found.lower() for found in pattern.findall(text))
     yield from map(_number, _NUMBER.findall(text))
-    yield from ("operation" + sign for sign in _OPERATION.findall(text))
+    yield from _OPERATION.findall(text)
     yield from (_number(word) for word in map(str.lower, _WORD.findall(text)) if word in NUMBER_WORDS)
     for sentence in _SENTENCE.split(text):
         yield from _names(sentence)

@@ -80,6 +80,9 @@ def samples(options: Mapping[str, Any] | None) -> bool:
     options = options or {}
     if options.get("sample_index") is not None:
         return False
-    numbers = [options.get("temperature"), (options.get("n") or 1) - 1 if isinstance(options.get("n"), int) else 0]
-    drawn = any(isinstance(value, int | float) and value > 0 for value in numbers)
-    return drawn or bool(options.get("do_sample"))
+    temperature, draws = options.get("temperature"), options.get("n")
+    return _is_above(0, temperature) or _is_above(1, draws) or bool(options.get("do_sample"))
+
+
+def _is_above(limit: int, value: Any) -> bool:
+    return isinstance(value, int | float) and value > limit

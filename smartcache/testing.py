@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smartcache.embedding import Embedder
+from smartcache.keys import content_version
+from smartcache.paths import words
 from smartcache.types import Answer, Chunk, ChunkRef, Request
 
 
@@ -93,10 +95,10 @@ class FakeModel:
         return self(request, chunks)
 
     def stream(self, request: Request, chunks: tuple[Chunk, ...]) -> Iterator[str]:
-        yield from _pieces(self(request, chunks))
+        yield from _words(self(request, chunks))
 
     async def astream(self, request: Request, chunks: tuple[Chunk, ...]) -> AsyncIterator[str]:
-        for piece in _pieces(self(request, chunks)):
+        for piece in _words(self(request, chunks)):
             yield piece
 
 
@@ -129,7 +131,7 @@ class FakeClock:
 
 def chunk(id: str, text: str, *, version: str | None = None, source: str = "", score: float | None = None) -> Chunk:
     """A chunk whose version is a hash of its text, unless one is given."""
-    return Chunk(ChunkRef(id, version or hashlib.sha256(text.encode()).hexdigest()[:12], source), text, score)
+    return Chunk(ChunkRef(id, version or content_version(text), source), text, score)
 
 
 class EmbedderContract:
@@ -170,5 +172,5 @@ def _number(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
 
 
-def _pieces(answer: str | Answer) -> Iterator[str]:
-    yield from re.findall(r"\s*\S+", answer if isinstance(answer, str) else answer.text)
+def _words(answer: str | Answer) -> Iterator[str]:
+    return words(answer if isinstance(answer, Answer) else Answer(answer))

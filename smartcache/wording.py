@@ -88,7 +88,6 @@ ANTONYMS: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
         ("son", "daughter"),
         ("north", "south"),
         ("east", "west"),
-        ("import", "export"),
         ("input", "output"),
         ("client", "server"),
         ("front", "back rear"),

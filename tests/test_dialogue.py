@@ -46,6 +46,11 @@ def test_a_question_that_points_back_or_says_too_little_does_not(question):
     assert not stands_alone(question)
 
 
+def test_a_sign_and_a_number_name_nothing_and_a_word_does():
+    assert Facts.of("What is 12 + 7?").names == frozenset()
+    assert Facts.of("Who led Operation Torch?").names == {"operation", "torch"}
+
+
 def dialogue(*said: str) -> Dialogue:
     roles = ("user", "assistant")
     return Dialogue.of(Request([Turn(roles[n % 2], text) for n, text in enumerate(said)]))
@@ -97,6 +102,7 @@ def test_why_two_dialogues_have_no_common_answer(one, other, conflict):
         ('The "red button" on it', {"red", "button"}),
         ("Ask Frank Zappa's band", {"frank", "zappa"}),
         ("two or three of them", {"2", "3"}),
+        ("What is 12 + 7?", {"12", "+", "7"}),
         ("What is the weather like?", set()),
         ("《霸王别姬》是哪年的？", {"霸王别姬"}),
         ("Write to ann@acme.com", {"ann@acme.com"}),

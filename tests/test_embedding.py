@@ -61,3 +61,20 @@ def test_a_text_longer_than_the_embedder_reads_does_not_fit():
     vectors = RememberedVectors(BagOfWordsEmbedder(max_tokens=3))
     assert vectors.fits("one two three")
     assert not vectors.fits("one two three four")
+
+
+class Bytes(BagOfWordsEmbedder):
+    """Counts one token a byte, and two of its own."""
+
+    def count_tokens(self, text):
+        return len(text.encode()) + 2
+
+
+@pytest.mark.parametrize("text", ["!" * 15, "é" * 8, "汉" * 5])
+def test_a_text_of_fewer_letters_than_tokens_is_counted_by_its_tokens(text):
+    assert not RememberedVectors(Bytes(max_tokens=16)).fits(text)
+
+
+@pytest.mark.parametrize("text", ["!" * 14, "é" * 7, "汉" * 4, ""])
+def test_a_text_of_as_many_tokens_as_the_embedder_reads_fits(text):
+    assert RememberedVectors(Bytes(max_tokens=16)).fits(text)

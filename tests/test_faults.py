@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -558,12 +559,29 @@ def test_an_answer_that_calls_tools_is_served_exactly_only(cache):
 def test_b57_vectors_of_another_embedder_are_never_compared(tmp_path, model):
     with SmartCache.open(tmp_path / "cache.db", embedder=BagOfWordsEmbedder(name="one"), strict=True) as cache:
         cache.answer(ask(TYPES), model)
-    for other in (BagOfWordsEmbedder(name="two"), BagOfWordsEmbedder(dimension=64, name="three")):
+    for other in (
+        BagOfWordsEmbedder(name="two"),
+        BagOfWordsEmbedder(dimension=64, name="three"),
+        BagOfWordsEmbedder(dimension=256, name="one"),
+        BagOfWordsEmbedder(dimension=300, name="one"),
+    ):
         with SmartCache.open(tmp_path / "cache.db", embedder=other, strict=True) as cache:
             assert cache.lookup(ask(TYPES_IN_OTHER_WORDS)) is None
             assert cache.lookup(ask(TYPES)).served_by == "exact"
     with SmartCache.open(tmp_path / "cache.db", embedder=BagOfWordsEmbedder(name="one"), strict=True) as cache:
         assert cache.lookup(ask(TYPES_IN_OTHER_WORDS)).served_by == "semantic"
+
+
+@pytest.mark.parametrize("other", [{"name": "two"}, {"dimension": 300}], ids=str)
+def test_b57_a_report_made_under_another_embedder_is_compared_by_its_key_alone(tmp_path, model, other):
+    stored, asked = map(ask, WRONG_PAIR)
+    with SmartCache.open(tmp_path / "cache.db", embedder=BagOfWordsEmbedder(), strict=True) as cache:
+        cache.answer(stored, model)
+        cache.report_wrong(asked, cache.answer(asked, model))
+    with SmartCache.open(tmp_path / "cache.db", embedder=BagOfWordsEmbedder(**other), strict=True) as cache:
+        cache.answer(replace(stored, options={"cache": "refresh"}), model)
+        assert cache.lookup(asked) is None
+        assert cache.lookup(ask(WRONG_PAIR[1].replace("?", " ?"))).served_by == "semantic"
 
 
 # B59, B60: many at once.
@@ -595,6 +613,22 @@ def test_b59_threads_lose_nothing_and_mix_up_nothing(model):
     assert troubles == []
     assert cache.stats().requests == 16 * 40
     assert cache.stats().troubles == {}
+
+
+async def test_b59_tasks_lose_nothing_and_mix_up_nothing(cache):
+    async def by_name(request, chunks):
+        await asyncio.sleep(0)
+        return f"by {request.query}"
+
+    async def work(n: int) -> tuple[str, str]:
+        question = f"How do I repair item{n % 25}x in the workshop?"
+        if n % 20 == 19:
+            await asyncio.to_thread(cache.update_knowledge, KnowledgeUpdate(added=[chunk(f"{n}", "new")]))
+        return question, (await cache.aanswer(ask(question), by_name)).text
+
+    got = await asyncio.gather(*(work(n) for n in range(200)))
+    assert [text for _, text in got] == [f"by {question}" for question, _ in got]
+    assert (cache.stats().requests, cache.stats().troubles) == (200, {})
 
 
 def flock(cache: SmartCache, generate, count: int = 16) -> list[object]:
@@ -703,6 +737,23 @@ def test_b65_a_store_that_fails_costs_an_entry_and_not_the_answer(tmp_path, mode
     cache._entries._connection.execute("PRAGMA query_only = ON")
     assert cache.answer(ask(TYPES), model).served_by == "model"
     assert cache.stats().troubles == {"store": 1}
+
+
+def test_b65_a_full_disk_is_told_as_such_and_the_cache_goes_on_when_there_is_room(tmp_path, model):
+    troubles = []
+
+    def hook(event):
+        if event.error:
+            troubles.append(str(event.error))
+
+    cache = SmartCache.open(tmp_path / "cache.db", embedder=BagOfWordsEmbedder(), on_event=hook)
+    (pages,) = cache._entries._connection.execute("PRAGMA page_count").fetchone()
+    cache._entries._connection.execute(f"PRAGMA max_page_count = {pages}")
+    assert cache.answer(ask(TYPES), FakeModel(lambda request, chunks: "long " * 9999)).served_by == "model"
+    assert troubles == ["database or disk is full"]
+    cache._entries._connection.execute(f"PRAGMA max_page_count = {1000 * pages}")
+    cache.answer(ask(TYPES), model)
+    assert cache.answer(ask(TYPES), model).served_by == "exact"
 
 
 def test_b65_a_policy_that_fails_means_a_miss(model):

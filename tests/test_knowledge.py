@@ -39,7 +39,7 @@ def test_an_update_that_says_nothing_new_changes_nothing():
     assert knowledge.judge(basis) is Verdict.CURRENT
 
 
-def test_removing_and_adding_in_one_update_is_a_change():
+def test_what_one_update_removes_and_adds_is_there():
     knowledge = Knowledge()
     basis = Basis(frozenset({ChunkRef("1", "v1")}), None, 0)
     knowledge.apply(KnowledgeUpdate(added=[chunk("1", "house", version="v1")], removed=["1"]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -13,6 +12,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 
 from langchain_smartcache.payload import result_of
 from smartcache import Answer
+from smartcache.paths import words
 
 MARK = "smartcache"  # in response_metadata
 # Where providers put what a call cost. Dashboards add these up, so a hit carries them under the mark only.
@@ -92,8 +92,7 @@ def chunks_of(
 
 
 def _pieces(content: str | list[str | dict[Any, Any]]) -> list[Any]:
-    words = re.findall(r"\s*\S+|\s+$", content) if isinstance(content, str) else []
-    return words or [content]
+    return (list(words(Answer(content))) if isinstance(content, str) else []) or [content]
 
 
 def _hit_mark(answer: Answer, id: str | None, usage: Any, bills: dict[str, Any]) -> dict[str, Any]:

@@ -28,9 +28,9 @@ COUNTS = ("prompt_tokens", "cached_tokens", "first_token_seconds", "finish_reaso
 class LocalModelLLM(CustomLLM):
     """A LocalModel for LlamaIndex. Keywords of a call go to the model: max_tokens, stop, temperature, seed, ….
 
-    `options` are the keywords of every call. Of each response `additional_kwargs` hold prompt_tokens, cached_tokens
-    (what was not computed anew), first_token_seconds and finish_reason; of a stream only finish_reason, in its last
-    piece. Text only: an image raises ValueError.
+    `options` are the keywords of every call. Of each response, `additional_kwargs` hold prompt_tokens, cached_tokens
+    (what was not computed anew), first_token_seconds and finish_reason; of a stream, those of its last piece. Text
+    only: an image raises ValueError.
     """
 
     model: Any = Field(exclude=True)
@@ -79,16 +79,14 @@ class LocalModelLLM(CustomLLM):
 
     def _generated(self, prompt: str | list[Turn], kwargs: dict[str, Any]) -> CompletionResponse:
         done = self.model.generate(prompt, **self._call(kwargs))
-        return CompletionResponse(text=done.text, additional_kwargs={name: getattr(done, name) for name in COUNTS})
+        return CompletionResponse(text=done.text, additional_kwargs=_account(done))
 
     def _streamed(self, prompt: str | list[Turn], kwargs: dict[str, Any]) -> CompletionResponseGen:
-        call, text = self._call(kwargs), ""
-        for piece in self.model.stream(prompt, **call):
+        text, ended = "", list[Any]()
+        for piece in self.model.stream(prompt, **self._call(kwargs), on_end=ended.append):
             text += piece
             yield CompletionResponse(text=text, delta=piece)
-        # A stream keeps no account: what comes near the limit counts as cut, so that no half answer is ever cached.
-        cut = self.model.count_tokens(text) >= 0.95 * call["max_new_tokens"] if text else False
-        yield CompletionResponse(text=text, delta="", additional_kwargs={"finish_reason": "length" if cut else "stop"})
+        yield CompletionResponse(text=text, delta="", additional_kwargs=_account(ended[0]))
 
     def _prompt(self, prompt: str, formatted: bool) -> str:
         to_prompt = self.completion_to_prompt
@@ -99,6 +97,10 @@ class LocalModelLLM(CustomLLM):
         if (max_tokens := call.pop("max_tokens", None)) is not None:
             call["max_new_tokens"] = max_tokens
         return call
+
+
+def _account(done: Any) -> dict[str, Any]:
+    return {name: getattr(done, name) for name in COUNTS}
 
 
 def _turn(message: ChatMessage) -> Turn:

@@ -33,21 +33,16 @@ class WritingModel(Protocol):
 
     @property
     def name(self) -> str: ...
-    @property
-    def usage(self) -> Any: ...  # what the model has done so far: prompt_tokens, cached_tokens, generated_tokens
     def generate(self, prompt: Sequence[Turn], /, *, max_new_tokens: int, stop: Sequence[str]) -> Written: ...
-    def stream(self, prompt: Sequence[Turn], /, *, max_new_tokens: int, stop: Sequence[str]) -> Iterator[str]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Streamed:
-    """What a model wrote piece by piece, counted afterwards."""
-
-    text: str
-    prompt_tokens: int
-    cached_tokens: int
-    first_token_seconds: float
-    finish_reason: str
+    def stream(
+        self,
+        prompt: Sequence[Turn],
+        /,
+        *,
+        max_new_tokens: int,
+        stop: Sequence[str],
+        on_end: Callable[[Any], object],  # gets the whole, a Written, after its last piece
+    ) -> Iterator[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +105,12 @@ class Assistant:
     def _write(self, turns: Sequence[Turn], on_piece: Callable[[str], object] | None) -> Written:
         if on_piece is None:
             return self._model.generate(turns, max_new_tokens=self._max_new_tokens, stop=self._stop)
-        before, started, first = self._model.usage, perf_counter(), 0.0
-        pieces = []
-        for piece in self._model.stream(turns, max_new_tokens=self._max_new_tokens, stop=self._stop):
-            first = first or perf_counter() - started
-            pieces.append(piece)
+        ended: list[Written] = []
+        for piece in self._model.stream(
+            turns, max_new_tokens=self._max_new_tokens, stop=self._stop, on_end=ended.append
+        ):
             on_piece(piece)
-        after = self._model.usage
-        ran_out = after.generated_tokens - before.generated_tokens >= self._max_new_tokens
-        return Streamed(
-            "".join(pieces),
-            after.prompt_tokens - before.prompt_tokens,
-            after.cached_tokens - before.cached_tokens,
-            first,
-            "length" if ran_out else "stop",
-        )
+        return ended[0]
 
     def _request(self, conversation: Sequence[Turn], scope: str) -> Request:
         turns = [Turn("system", self._system), *conversation]

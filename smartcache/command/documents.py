@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 import time
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from smartcache import Chunk, ChunkRef, Embedder, KnowledgeUpdate, SmartCacheError
 from smartcache.command.sections import passages
+from smartcache.keys import content_version
 
 SUFFIXES = (".md", ".markdown", ".txt")
 MAX_PASSAGE_TOKENS = 200
@@ -174,7 +174,7 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 
 def _version(text: str) -> str:
-    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
+    return content_version(" ".join(text.split()))
 
 
 def _refuse(error: OSError) -> None:

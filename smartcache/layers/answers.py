@@ -63,7 +63,7 @@ class AnswerLayer:
         if exact and exact.request == asked.bytes:
             yield Hit(exact, "exact", 1.0)
         if self._semantic and not asked.exact_only and (state := self._semantic.state(asked, refusals)):
-            for id, _ in self._semantic.near(asked, state, refusals):
+            for id in self._semantic.near(asked, state, refusals):
                 entry = self._alive(self._entries.by_id(id), refusals)
                 if entry is None:
                     self._semantic.forget([id])  # gone, by our hand or another process's
@@ -111,7 +111,7 @@ class AnswerLayer:
             self.forget([entry.id])
         else:
             state = self._semantic.state(asked, []) if self._semantic else None
-            self._entries.store_wrong(asked.key, entry.key, state.to_bytes() if state else None)
+            self._entries.store_wrong(asked.key, entry.key, entry.partition, state.to_bytes() if state else None)
 
     def update_knowledge(self, update: KnowledgeUpdate) -> int:
         """Takes an update in and returns how many answers a plain lookup no longer serves because of it."""

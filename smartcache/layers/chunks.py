@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
@@ -16,7 +16,6 @@ from smartcache.layers.recognition import Recognised, recognised
 from smartcache.types import Chunk, ChunkRef
 
 Order = Literal["given", "hash"]
-Search = Callable[[str], Sequence[Chunk]]
 
 RECENT_RETRIEVALS = 256  # looked through for what a prompt holds: what it was made from was found just now
 

@@ -47,7 +47,8 @@ class PrefixCache(Generic[SegmentT]):
     """States by token prefix, within `max_bytes` over all fingerprints together.
 
     A fingerprint names whatever makes state valid (weights, adapter, dtype, …): prefixes of two fingerprints never
-    meet. Tokens are compared one by one, never by hash alone. When room is needed, the leaves that were used longest
+    meet. There are no scopes: tenants that must not tell each other's prompts by the time to a first token need a cache
+    each. Tokens are compared one by one, never by hash alone. When room is needed, the leaves that were used longest
     ago go first, and never what a match has in use. Any number of threads may call; the lock is held while the tree is
     read or changed, not while a caller uses its match.
     """

@@ -39,7 +39,7 @@ class SemanticIndex:
         self._lock = threading.RLock()
 
     def partition(self, asked: Asked) -> str:
-        return partition_key(asked.request, self._vectors.embedder.name)
+        return partition_key(asked.request, self._vectors.embedder)
 
     def state(self, asked: Asked, refusals: list[str]) -> State | None:
         """The vectors of what is asked, or None, the reason added to `refusals`, where they cannot stand for it."""
@@ -49,14 +49,15 @@ class SemanticIndex:
             return None
         return State.of(asked.dialogue, self._vectors)
 
-    def near(self, asked: Asked, state: State, refusals: list[str]) -> Iterator[tuple[int, float]]:
-        """(id, state's similarity) of what lies nearest first; more of it where the nearest were out of date."""
+    def near(self, asked: Asked, state: State, refusals: list[str]) -> Iterator[int]:
+        """The ids of what lies nearest, nearest first; more of them where the nearest were out of date."""
         seen: set[int] = set()
         for count in SEARCH_ROUNDS:
             with self._lock:
                 found = self._open(self.partition(asked)).index.lookup(state.vector, count)
-            yield from ((id, similarity) for id, similarity in found if id not in seen)
-            seen.update(id for id, _ in found)
+            new = [id for id, _ in found if id not in seen]
+            yield from new
+            seen.update(new)
             if len(found) < count or refusals.count("stale") + refusals.count("expired") < count // 4:
                 return
 
@@ -112,7 +113,7 @@ class SemanticIndex:
     def _is_reported(self, entry: Entry, asked: Asked, state: State, stored: State) -> bool:
         """Whether this answer was called wrong for this question, or for one nearer to it than the answer's own."""
         own = cosine(state.vector, stored.vector)
-        for key, raw in self._entries.wrong_for(entry.key):
+        for key, raw in self._entries.wrong_for(entry.key, entry.partition):
             near = raw and cosine(state.vector, State.from_bytes(raw, len(state.question)).vector) >= own
             if key == asked.key or near:
                 return True

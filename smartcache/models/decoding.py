@@ -71,16 +71,15 @@ class Decoder:
                 if number == 0:
                     progress.first_token_seconds = perf_counter() - started
                 yield token
-                if number == 0:
+                if number == 0:  # the first token is out; others may use the prompt while the rest is written
                     self._keep(text, computed, cache, progress.scope)
         finally:
             self._keep(text, computed, cache, progress.scope)
 
     def warm(self, tokens: list[int], scope: str) -> None:
         """Compute and keep the state of all `tokens`."""
-        progress = Progress(
-            [*tokens, tokens[-1]], scope
-        )  # a match leaves out the last token: here none may be left out
+        # a match leaves out the last token: here none may be left out
+        progress = Progress([*tokens, tokens[-1]], scope)
         cache = self._cache(progress, len(tokens))
         if isinstance(cache, Room) and progress.cached_tokens < len(tokens):
             self._forward(tokens, progress.cached_tokens, cache)

@@ -208,14 +208,15 @@ class Entries:
         counted = self._all("SELECT value FROM counters WHERE name = 'knowledge'")
         knowledge.load(facts, growth, int(counted[0][0]) if counted else 0)
 
-    def store_wrong(self, asked: str, answer: str, state: bytes | None) -> None:
-        """Notes that the answer stored under key `answer` is wrong for the request with key and state `asked`."""
+    def store_wrong(self, asked: str, answer: str, partition: str, state: bytes | None) -> None:
+        """Notes that the answer under key `answer` is wrong for the request with key and state `asked`."""
         with self._transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO wrong VALUES (?, ?, ?)", (asked, answer, state))
+            connection.execute("INSERT OR REPLACE INTO wrong VALUES (?, ?, ?, ?)", (asked, answer, partition, state))
 
-    def wrong_for(self, answer: str) -> list[tuple[str, bytes | None]]:
-        """(key, state) of the requests that the answer stored under key `answer` was wrong for."""
-        return self._all("SELECT asked, state FROM wrong WHERE answer = ?", answer)
+    def wrong_for(self, answer: str, partition: str) -> list[tuple[str, bytes | None]]:
+        """(key, state) of the requests that the answer was wrong for; a state of another partition is None."""
+        state = "CASE WHEN partition = ? THEN state END"  # its vectors may be another embedder's
+        return self._all(f"SELECT asked, {state} FROM wrong WHERE answer = ?", partition, answer)
 
     def changed_elsewhere(self) -> bool:
         """Whether another process has written since this was last asked."""
@@ -252,10 +253,11 @@ class Entries:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
+                self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # SQLite may have ended it itself: the disk is full
+                    self._connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
 
     def _write_uses(self) -> None:
         uses, self._uses = self._uses, {}

@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS answers (
 );
 CREATE INDEX IF NOT EXISTS answers_partition ON answers (partition);
 CREATE INDEX IF NOT EXISTS answers_scope ON answers (scope);
-CREATE INDEX IF NOT EXISTS answers_used ON answers (used_at);
+CREATE INDEX IF NOT EXISTS answers_used ON answers (used_at, id, bytes);  -- all that a store asks of its limits
 CREATE TABLE IF NOT EXISTS evidence (
     entry INTEGER NOT NULL REFERENCES answers (id) ON DELETE CASCADE,
     source TEXT NOT NULL,
@@ -32,6 +32,7 @@ CREATE TABLE IF NOT EXISTS growth (source TEXT NOT NULL, kind TEXT NOT NULL, sin
 CREATE TABLE IF NOT EXISTS wrong (
     asked TEXT NOT NULL,                    -- key of the request that got a wrong answer
     answer TEXT NOT NULL,                   -- key of the request whose answer it was
+    partition TEXT NOT NULL,                -- that both were in
     state BLOB,                             -- of the request that got it
     PRIMARY KEY (asked, answer)
 );

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from smartcache import Turn
 from smartcache.testing import BagOfWordsEmbedder
-
-
-@dataclass(frozen=True)
-class Counts:
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    generated_tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -32,7 +25,7 @@ class EchoModel:
     """Answers with the passages it was given, and reuses what it shares with its last prompt, word by word."""
 
     name: str = "echo"
-    usage: Counts = Counts()
+    finish_reason: str = "stop"
     prompts: list[Sequence[Turn]] = field(default_factory=list)
 
     def generate(self, prompt: Sequence[Turn], /, *, max_new_tokens: int, stop: Sequence[str]) -> Text:
@@ -40,12 +33,16 @@ class EchoModel:
         before = " ".join(turn.text for turn in self.prompts[-1]).split() if self.prompts else []
         shared = next((n for n, (a, b) in enumerate(zip(words, before, strict=False)) if a != b), 0)
         self.prompts.append(prompt)
-        self.usage = Counts(self.usage.prompt_tokens + len(words), self.usage.cached_tokens + shared)
         passages = prompt[0].text.partition("\n\n")[2]
-        return Text(f"It says: {' '.join(passages.split())}", len(words), shared)
+        text = f"It says: {' '.join(passages.split())}"
+        return Text(text, len(words), shared, finish_reason=self.finish_reason)
 
-    def stream(self, prompt: Sequence[Turn], /, *, max_new_tokens: int, stop: Sequence[str]) -> Iterator[str]:
-        yield from self.generate(prompt, max_new_tokens=max_new_tokens, stop=stop).text.splitlines(keepends=True)
+    def stream(
+        self, prompt: Sequence[Turn], /, *, max_new_tokens: int, stop: Sequence[str], on_end: Callable[[Text], object]
+    ) -> Iterator[str]:
+        written = self.generate(prompt, max_new_tokens=max_new_tokens, stop=stop)
+        yield from written.text.splitlines(keepends=True)
+        on_end(written)
 
 
 @pytest.fixture

@@ -48,6 +48,12 @@ def test_a_question_asked_again_in_a_new_conversation_comes_from_the_cache(folde
     assert origins(result) == ["model", "exact"]
 
 
+def test_an_answer_that_ran_out_of_tokens_is_not_given_again(folder: Path, model) -> None:
+    model.finish_reason = "length"
+    result = chat(folder, "What does the Plus plan cost?", "/new", "What does the Plus plan cost?")
+    assert origins(result) == ["model", "model"]
+
+
 def test_a_question_within_a_conversation_is_asked_with_its_history(folder: Path, model) -> None:
     chat(folder, "What does the Plus plan cost?", "And when does it open?")
     assert [turn.role for turn in model.prompts[-1]] == ["system", "user", "assistant", "user"]

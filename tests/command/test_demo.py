@@ -102,11 +102,13 @@ def test_a_cache_that_serves_wrong_answers_makes_the_demo_fail(faked: Path, monk
     assert json.loads(result.stdout)["stale"] > 0
 
 
-def outcome(served_by: str = "model", *, verdict: str = "right", text: str = "An answer.", tokens=(100, 0)) -> Outcome:
+def outcome(
+    served_by: str = "model", *, verdict: str = "right", text: str = "An answer.", tokens=(100, 0), seconds: float = 0.5
+) -> Outcome:
     ask = Ask("Ann", "a", "ann-1", "Is 1 < 2?", "class", "new")
     answer = Answer(text, served_by=served_by, similarity=None if served_by == "model" else 0.93)
     is_hit = served_by != "model"
-    return Outcome(ask, Reply(answer, 0.5, *((0, 0) if is_hit else tokens)), verdict, could_share=is_hit)
+    return Outcome(ask, Reply(answer, seconds, *((0, 0) if is_hit else tokens)), verdict, could_share=is_hit)
 
 
 def test_figures_that_have_nothing_to_count_are_null() -> None:
@@ -115,9 +117,9 @@ def test_figures_that_have_nothing_to_count_are_null() -> None:
 
 
 def test_a_first_token_is_warm_where_a_good_part_of_the_prompt_was_reused() -> None:
-    rows = (outcome(tokens=(100, 24)), replace(outcome(tokens=(100, 25))))
+    rows = (outcome(tokens=(100, 24), seconds=0.9), outcome(tokens=(100, 25), seconds=0.1), outcome("exact"))
     figures = Figures(rows, 1.0)
-    assert (figures.first_token_cold_ms, figures.first_token_warm_ms) == (500.0, 500.0)
+    assert (figures.first_token_cold_ms, figures.first_token_warm_ms) == (900.0, 100.0)
 
 
 def test_the_report_holds_the_figures() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,18 +29,16 @@ class EchoModel:
     text: str = "It lasts ten hours."
     name: str = "echo@1"
     context_tokens: int = 8192
+    finish_reason: str = "stop"
     calls: list[tuple[Any, dict[str, Any]]] = field(default_factory=list)
 
     def generate(self, prompt, **options):
         self.calls.append((prompt, options))
-        return Said(self.text)
+        return Said(self.text, finish_reason=self.finish_reason)
 
-    def stream(self, prompt, **options):
-        self.calls.append((prompt, options))
-        return iter([word + " " for word in self.text.split(" ")[:-1]] + [self.text.split(" ")[-1]])
-
-    def count_tokens(self, text):
-        return len(text.split())
+    def stream(self, prompt, *, on_end, **options):
+        yield from re.findall(r"\S+ ?", self.text)
+        on_end(self.generate(prompt, **options))
 
 
 MESSAGES = [ChatMessage(role="system", content="Be short."), ChatMessage(role="user", content="How long does it last?")]
@@ -66,6 +65,8 @@ def test_a_response_tells_what_the_prefix_cache_saved(local):
     told = {"prompt_tokens": 12, "cached_tokens": 8, "first_token_seconds": 0.5, "finish_reason": "stop"}
     assert local.chat(MESSAGES).additional_kwargs == told
     assert local.complete("Once").additional_kwargs == told
+    assert list(local.stream_chat(MESSAGES))[-1].additional_kwargs == told
+    assert list(local.stream_complete("Once"))[-1].additional_kwargs == told
 
 
 def test_a_completion_continues_its_prompt(local, model):
@@ -108,10 +109,12 @@ def test_a_local_model_may_be_cached(local, model, cache):
     assert len(model.calls) == 1
 
 
-def test_b43_a_stream_that_reached_its_limit_is_not_cached(model, cache):
-    cached = SmartCacheLLM(llm=LocalModelLLM(model=model, max_new_tokens=4), cache=cache)
+@pytest.mark.parametrize(("reason", "served_by"), [("length", "model"), ("stop", "exact")])
+def test_b43_a_stream_is_cached_where_it_ended_by_itself(model, cache, reason, served_by):
+    model.finish_reason = reason
+    cached = SmartCacheLLM(llm=LocalModelLLM(model=model), cache=cache)
     list(cached.stream_chat(MESSAGES))
-    assert cache.stats().not_stored == {"finish_length": 1}
+    assert list(cached.stream_chat(MESSAGES))[-1].additional_kwargs["smartcache"]["served_by"] == served_by
 
 
 def test_a_local_model_answers_a_cached_query_engine(index, local, model, cache):

@@ -144,6 +144,13 @@ def test_models_with_equal_weights_share_what_they_know(local_model: MakeModel) 
     assert twin.generate(STORED + "!", max_new_tokens=1).cached_tokens == len(STORED)
 
 
+def test_b22_tenants_with_a_cache_each_tell_each_other_nothing(local_model: MakeModel) -> None:
+    ours, theirs = (local_model(seed=1, prefix_cache=PrefixCache(10**8)) for _ in range(2))
+    ours.generate(STORED)
+    assert theirs.generate(STORED + "!", max_new_tokens=1).cached_tokens == 0
+    assert ours.generate(STORED + "!", max_new_tokens=1).cached_tokens == len(STORED)
+
+
 def test_a_budget_too_small_for_a_prompt_changes_nothing_but_the_reuse(local_model: MakeModel) -> None:
     tight = local_model(prefix_cache=PrefixCache(100))
     tight.generate(STORED)

@@ -149,6 +149,14 @@ def test_no_more_than_max_bytes_stay():
     assert cache.stats().evicted + cache.stats().entries == 30
 
 
+@pytest.mark.parametrize("asked", ["sum(bytes) FROM answers", "id, bytes FROM answers ORDER BY used_at, id LIMIT 9"])
+def test_what_every_store_asks_about_its_limits_reads_an_index_and_no_answer(tmp_path, asked):
+    open_cache(tmp_path / "cache.db").close()
+    with sqlite3.connect(tmp_path / "cache.db") as connection:
+        ((*_, plan),) = connection.execute(f"EXPLAIN QUERY PLAN SELECT {asked}")
+    assert "USING COVERING INDEX answers_used" in plan
+
+
 def test_what_is_forgotten_is_nowhere_on_disk(tmp_path):
     secret = "xyzzy plugh"
     cache = open_cache(tmp_path / "cache.db")
