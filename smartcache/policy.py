@@ -76,12 +76,21 @@ def calls_tools(answer: Answer) -> bool:
 
 def samples(options: Mapping[str, Any] | None) -> bool:
     """Whether a request asks for a draw rather than for the answer: sampling is on and no `sample_index` names the
-    draw. A temperature that is left out says nothing."""
+    draw. Where neither `do_sample` nor a temperature is given, a `top_p`, `top_k` or `min_p` that narrows the draw says so;
+    nothing at all says nothing."""
     options = options or {}
     if options.get("sample_index") is not None:
         return False
-    temperature, draws = options.get("temperature"), options.get("n")
-    return _is_above(0, temperature) or _is_above(1, draws) or bool(options.get("do_sample"))
+    if _is_above(1, options.get("n")):
+        return True
+    if options.get("do_sample") is not None:
+        return bool(options["do_sample"])
+    if options.get("temperature") is not None:
+        return _is_above(0, options["temperature"])
+    top_p = options.get("top_p")
+    return (
+        _is_above(1, options.get("top_k")) or _is_above(0, options.get("min_p")) or (_is_above(0, top_p) and top_p < 1)
+    )
 
 
 def _is_above(limit: int, value: Any) -> bool:

@@ -59,6 +59,12 @@ def test_why_an_answer_is_not_stored(answer, reason):
         ({"n": 1}, False),
         ({"n": 2}, True),
         ({"temperature": 0.7, "sample_index": 0}, False),
+        ({"top_p": 0.9}, True),
+        ({"top_k": 50}, True),
+        ({"min_p": 0.1}, True),
+        ({"top_p": 1.0}, False),
+        ({"top_p": 0.9, "temperature": 0}, False),
+        ({"temperature": 0.7, "do_sample": False}, False),
     ],
 )
 def test_a_request_asks_for_a_draw_only_where_it_says_so(options, sampled):
