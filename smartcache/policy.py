@@ -75,9 +75,11 @@ def calls_tools(answer: Answer) -> bool:
 
 
 def samples(options: Mapping[str, Any] | None) -> bool:
-    """Whether a request asks for a draw rather than for the answer: sampling is on and no `sample_index` names the
-    draw. Where neither `do_sample` nor a temperature is given, a `top_p`, `top_k` or `min_p` that narrows the draw says so;
-    nothing at all says nothing."""
+    """Whether a request asks for a draw rather than for the answer, and no `sample_index` names the draw.
+
+    Where neither `do_sample` nor a temperature is given, a `top_p`, `top_k` or `min_p` that narrows the draw says so;
+    nothing at all says nothing.
+    """
     options = options or {}
     if options.get("sample_index") is not None:
         return False
@@ -88,9 +90,8 @@ def samples(options: Mapping[str, Any] | None) -> bool:
     if options.get("temperature") is not None:
         return _is_above(0, options["temperature"])
     top_p = options.get("top_p")
-    return (
-        _is_above(1, options.get("top_k")) or _is_above(0, options.get("min_p")) or (_is_above(0, top_p) and top_p < 1)
-    )
+    narrowed = isinstance(top_p, int | float) and 0 < top_p < 1
+    return narrowed or _is_above(1, options.get("top_k")) or _is_above(0, options.get("min_p"))
 
 
 def _is_above(limit: int, value: Any) -> bool:
