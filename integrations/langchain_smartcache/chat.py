@@ -86,8 +86,10 @@ class ChatSmartCache(BaseChatModel):
             results.append(live(messages, stop=stop, **_told(live, run_manager), **call.passed))
             return answer_of(results[-1])
 
-        answer = self.smart_cache.answer(call.request, generate, search=call.search)
-        return hit_result(answer) if answer.is_hit else live_result(results[-1])
+        hits: list[ChatResult] = []
+        restore = _into(hits)
+        self.smart_cache.answer(call.request, generate, search=call.search, restore=restore)
+        return hits[-1] if hits else live_result(results[-1])
 
     async def _agenerate(
         self,
@@ -106,8 +108,10 @@ class ChatSmartCache(BaseChatModel):
             results.append(await live(messages, stop=stop, **_told(live, run_manager), **call.passed))
             return answer_of(results[-1])
 
-        answer = await self.smart_cache.aanswer(call.request, generate, search=call.asearch)
-        return hit_result(answer) if answer.is_hit else live_result(results[-1])
+        hits: list[ChatResult] = []
+        restore = _into(hits)
+        await self.smart_cache.aanswer(call.request, generate, search=call.asearch, restore=restore)
+        return hits[-1] if hits else live_result(results[-1])
 
     def _stream(
         self,
@@ -268,6 +272,11 @@ class _Seen:
         return answer_of(
             ChatResult(generations=[ChatGeneration(message=message, generation_info=whole.generation_info)])
         )
+
+
+def _into(hits: list[ChatResult]) -> Callable[[Answer], None]:
+    """Restores a hit and puts it there."""
+    return lambda hit: hits.append(hit_result(hit))
 
 
 def _told(method: Callable[..., Any], run_manager: Any) -> dict[str, Any]:

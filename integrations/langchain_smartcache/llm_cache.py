@@ -44,14 +44,14 @@ class SmartLLMCache(BaseCache):
         self._cache, self._scope = cache, scope
 
     def lookup(self, prompt: str, llm_string: str) -> list[Generation] | None:
-        answer = self._cache.lookup(self._request(prompt, llm_string))
-        if answer is None:
+        found: list[Generation] = []
+        request = self._request(prompt, llm_string)
+        if self._cache.lookup(request, restore=lambda hit: found.extend(generations_of(hit))) is None:
             return None
-        generations = generations_of(answer)
-        for message in (getattr(generation, "message", None) for generation in generations):
+        for message in (getattr(generation, "message", None) for generation in found):
             if message is not None and message.id is not None:
                 message.id = f"lc_{uuid4()}"
-        return generations
+        return found
 
     def update(self, prompt: str, llm_string: str, return_val: Sequence[Generation]) -> None:
         self._cache.store(self._request(prompt, llm_string), answer_of_generations(return_val))

@@ -147,8 +147,9 @@ class SmartCacheLLM(FunctionCallingLLM):
             live.append(call())
             return form.answer(live[-1], _reasons(live))
 
-        answer = self.cache.answer(request, generate)
-        return form.restored(answer) if answer.is_hit else form.marked(live[-1], None)
+        hits: list[R] = []
+        self.cache.answer(request, generate, restore=lambda hit: hits.append(form.restored(hit)))
+        return hits[-1] if hits else form.marked(live[-1], None)
 
     async def _aanswered(self, form: Form[R], request: Request, call: Callable[[], Awaitable[R]]) -> R:
         live: list[R] = []
@@ -157,8 +158,9 @@ class SmartCacheLLM(FunctionCallingLLM):
             live.append(await call())
             return form.answer(live[-1], _reasons(live))
 
-        answer = await self.cache.aanswer(request, generate)
-        return form.restored(answer) if answer.is_hit else form.marked(live[-1], None)
+        hits: list[R] = []
+        await self.cache.aanswer(request, generate, restore=lambda hit: hits.append(form.restored(hit)))
+        return hits[-1] if hits else form.marked(live[-1], None)
 
     def _streamed(self, form: Form[R], request: Request, call: Callable[[], Iterator[R]]) -> Generator[R, None, None]:
         def generate(*_: Any) -> Iterator[R | Answer]:
