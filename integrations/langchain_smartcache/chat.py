@@ -38,6 +38,9 @@ class ChatSmartCache(BaseChatModel):
     `SmartCacheRetriever.search`: where a chain's documents cannot be recognised in the prompt, it confirms hits and
     names the evidence. The documents in the prompt go to the model as they are, whatever it finds.
 
+    A prompt in which the user says more than a line's question beside recognised documents is compared whole: nobody
+    can tell the question in it from its scaffolding.
+
     For one call: `invoke(..., cache=False)` passes the cache by, `cache="refresh"` answers anew and stores, and
     `sample_index=n` keeps the n-th draw of a sampled answer apart. A model or call with a temperature above 0 is not
     cached otherwise (see `SmartCache.open(cache_sampled=True)`).
@@ -169,6 +172,8 @@ class ChatSmartCache(BaseChatModel):
     def _call(self, messages: list[BaseMessage], stop: list[str] | None, options: dict[str, Any]) -> _Call:
         prompt = prompt_of(messages, self.smart_cache)
         in_key = options_of(self.model, stop, {**self.bound, **options})
+        if prompt.is_whole and in_key.get("cache") not in (False, "refresh"):
+            in_key["cache"] = "exact"
         request = Request(prompt.turns, self.scope, variant_of(self.model), in_key)
         passed = {name: value for name, value in options.items() if name not in FOR_THE_CACHE}
         return _Call(request, passed, _Found(prompt.passages) if prompt.passages else self.search)

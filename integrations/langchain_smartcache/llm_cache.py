@@ -14,6 +14,7 @@ from langchain_core.outputs import Generation
 
 from langchain_smartcache.messages import turn_of
 from langchain_smartcache.payload import answer_of_generations, generations_of
+from langchain_smartcache.prompts import Prompt
 from smartcache import Request, SmartCache, Turn
 from smartcache.keys import digest
 
@@ -35,9 +36,10 @@ class SmartLLMCache(BaseCache):
     - it tells of a model's settings in a string; where that holds an object's address, the call is passed by and
       counted as `unstable_key`. A temperature above 0 in it is passed by as `sampling`.
 
-    A chat prompt comes serialised: it is parsed, so that the question is embedded and not the JSON around it, and one
-    that cannot be parsed is matched by the letter. Generations come back as they went in, as new objects; a message
-    that had an id gets a new one. LangChain itself marks a hit, by `usage_metadata["total_cost"] = 0`.
+    A chat prompt comes serialised: it is parsed, so that the question is embedded and not the JSON around it. One that
+    cannot be parsed, or that says more than a question does, is matched by the letter. Generations come back as they
+    went in, as new objects; a message that had an id gets a new one. LangChain itself marks a hit, by
+    `usage_metadata["total_cost"] = 0`.
     """
 
     def __init__(self, cache: SmartCache, *, scope: str = "") -> None:
@@ -62,7 +64,9 @@ class SmartLLMCache(BaseCache):
 
     def _request(self, prompt: str, llm_string: str) -> Request:
         variant = f"langchain-cache:{digest(llm_string)[:32]}"
-        return Request(turns_of(prompt), self._scope, variant, _options(llm_string))
+        read = Prompt(tuple(turns_of(prompt)), None)
+        compared = {"cache": "exact"} if read.is_whole else {}
+        return Request(read.turns, self._scope, variant, _options(llm_string) | compared)
 
 
 def turns_of(prompt: str) -> list[Turn]:
