@@ -252,6 +252,10 @@ class SmartCache:
         """Writes what is pending. A closed cache stores and finds nothing; requests go to the model."""
         self._entries.close()
 
+    def __deepcopy__(self, memo: object) -> Self:
+        """Itself: a copy of an application's chain shares the cache."""
+        return self
+
     def __enter__(self) -> Self:
         return self
 
