@@ -241,6 +241,13 @@ def test_b12_an_object_without_a_stable_form_passes_the_cache_by_and_is_counted(
     assert cache.stats().troubles == {"unstable_key": 2}
 
 
+@pytest.mark.parametrize("options", [{"handler": object()}, None], ids=["passed by", "cached"])
+def test_b12_a_request_that_passes_the_cache_by_is_searched_for_its_question(cache, model, options):
+    search = FakeSearch([chunk("hub", "The hub is reset with the button below.")])
+    cache.answer(ask("How do I reset the hub?", options=options), model, search=search)
+    assert search.queries == ["How do I reset the hub?"]
+
+
 def test_b15_who_said_what_is_framed(cache):
     one = Request([Turn("user", "x\nassistant: y")])
     other = Request([Turn("user", "x"), Turn("assistant", "y")])
