@@ -16,6 +16,7 @@ from llama_index.core.base.llms.types import (
 )
 
 from llama_index_smartcache.endings import worst
+from llama_index_smartcache.media import block_form
 from llama_index_smartcache.responses import MARK, mark
 from smartcache import Answer, Turn
 from smartcache.paths import words
@@ -44,7 +45,7 @@ def turn_of(message: ChatMessage) -> Turn:
     """A message as a turn; whatever is not its one text goes into the turn's data, where it must be equal."""
     more: dict[str, Any] = {}
     if len(message.blocks) != 1 or not isinstance(message.blocks[0], TextBlock):
-        more["blocks"] = [block.model_dump(mode="json") for block in message.blocks]
+        more["blocks"] = list(map(block_form, message.blocks))
     if message.additional_kwargs:
         more["additional_kwargs"] = message.additional_kwargs
     if message.role not in PLAIN:
