@@ -722,6 +722,30 @@ def test_b65_a_closed_cache_sends_requests_to_the_model(model):
     assert cache.answer(ask(TYPES), model).served_by == "model"
 
 
+def test_b65_a_closed_cache_still_tells_what_happened(model):
+    with SmartCache.open(embedder=BagOfWordsEmbedder()) as cache:
+        cache.answer(ask(TYPES), model)
+        before = cache.stats()
+    assert cache.stats() == before
+    assert before.entries == 1
+
+
+NEWS = KnowledgeUpdate(added=[chunk("shed", "A shed.")])
+
+
+def test_b65_a_closed_cache_in_memory_takes_news_that_no_longer_matters():
+    cache = SmartCache.open(embedder=BagOfWordsEmbedder())
+    cache.close()
+    assert cache.update_knowledge(NEWS) == 0
+
+
+def test_b65_a_closed_file_says_that_the_news_was_not_written(tmp_path):
+    cache = SmartCache.open(tmp_path, embedder=BagOfWordsEmbedder())
+    cache.close()
+    with pytest.raises(OSError, match="not written"):
+        cache.update_knowledge(NEWS)
+
+
 def test_b65_an_event_hook_that_fails_stops_nothing(model):
     def hook(event):
         raise RuntimeError("hook is down")

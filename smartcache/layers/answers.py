@@ -115,8 +115,10 @@ class AnswerLayer:
 
     def update_knowledge(self, update: KnowledgeUpdate) -> int:
         """Takes an update in and returns how many answers a plain lookup no longer serves because of it."""
-        touched = self._entries.bases(_sources(update))
-        served = [basis for basis in touched if _is_served(self._knowledge.judge(basis))]
+        served: list[Basis] = []
+        with self._events.fail_open("invalidate"):  # what it makes stale may go uncounted, but never unheard
+            touched = self._entries.bases(_sources(update))
+            served = [basis for basis in touched if _is_served(self._knowledge.judge(basis))]
         self._entries.update_knowledge(self._knowledge, update)
         count = sum(not _is_served(self._knowledge.judge(basis)) for basis in served)
         self._events.emit("invalidated", count=count)
