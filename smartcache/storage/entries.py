@@ -167,7 +167,9 @@ class Entries:
         return self._last_count if self._is_closed else int(self._all("SELECT count(*) FROM answers")[0][0])
 
     def size_bytes(self) -> int:
-        return self._last_bytes if self._is_closed else int(self._all("SELECT coalesce(sum(bytes), 0) FROM answers")[0][0])
+        return (
+            self._last_bytes if self._is_closed else int(self._all("SELECT coalesce(sum(bytes), 0) FROM answers")[0][0])
+        )
 
     def update_knowledge(self, knowledge: Knowledge, update: KnowledgeUpdate) -> None:
         """Applies an update on top of what other processes wrote, and writes it, in one transaction.
