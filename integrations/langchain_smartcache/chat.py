@@ -15,10 +15,10 @@ from langchain_core.messages import AIMessage, BaseMessage, message_chunk_to_mes
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from langchain_smartcache.configuration import options_of, schema_of, variant_of
-from langchain_smartcache.payload import answer_of
+from langchain_smartcache.payload import Form, answer_of
 from langchain_smartcache.prompts import prompt_of
 from langchain_smartcache.replay import chunks_of, hit_chunks, hit_result, live_chunk, live_result
 from langchain_smartcache.structured import with_model_replaced
@@ -87,10 +87,10 @@ class ChatSmartCache(BaseChatModel):
                 self.model.rate_limiter.acquire(blocking=True)
             live = self.model._generate
             results.append(live(messages, stop=stop, **_told(live, run_manager), **call.passed))
-            return answer_of(results[-1])
+            return answer_of(results[-1], call.form)
 
         hits: list[ChatResult] = []
-        restore = _into(hits)
+        restore = _into(hits, call.form)
         self.smart_cache.answer(call.request, generate, search=call.search, restore=restore)
         return hits[-1] if hits else live_result(results[-1])
 
@@ -109,10 +109,10 @@ class ChatSmartCache(BaseChatModel):
                 await self.model.rate_limiter.aacquire(blocking=True)
             live = self.model._agenerate
             results.append(await live(messages, stop=stop, **_told(live, run_manager), **call.passed))
-            return answer_of(results[-1])
+            return answer_of(results[-1], call.form)
 
         hits: list[ChatResult] = []
-        restore = _into(hits)
+        restore = _into(hits, call.form)
         await self.smart_cache.aanswer(call.request, generate, search=call.asearch, restore=restore)
         return hits[-1] if hits else live_result(results[-1])
 
@@ -138,9 +138,9 @@ class ChatSmartCache(BaseChatModel):
                 result = whole(messages, stop=stop, **_told(whole, run_manager), **call.passed)
                 for chunk in chunks_of(result.generations[0], result.llm_output, split="whole"):
                     yield seen.passed_on(chunk)
-            yield seen.answer()
+            yield seen.answer(call.form)
 
-        yield from self.smart_cache.stream(call.request, generate, search=call.search, replay=hit_chunks)
+        yield from self.smart_cache.stream(call.request, generate, search=call.search, replay=call.replay)
 
     async def _astream(
         self,
@@ -164,9 +164,9 @@ class ChatSmartCache(BaseChatModel):
                 result = await whole(messages, stop=stop, **_told(whole, run_manager), **call.passed)
                 for chunk in chunks_of(result.generations[0], result.llm_output, split="whole"):
                     yield seen.passed_on(chunk)
-            yield seen.answer()
+            yield seen.answer(call.form)
 
-        async for chunk in self.smart_cache.astream(call.request, generate, search=call.asearch, replay=hit_chunks):
+        async for chunk in self.smart_cache.astream(call.request, generate, search=call.asearch, replay=call.replay):
             yield chunk
 
     def _call(self, messages: list[BaseMessage], stop: list[str] | None, options: dict[str, Any]) -> _Call:
@@ -235,6 +235,15 @@ class _Call:
     search: Search | None
 
     @property
+    def form(self) -> Form | None:
+        """The class that the answer is asked for in, where it is one."""
+        form = self.passed.get("response_format")
+        return form if isinstance(form, type) and issubclass(form, BaseModel) else None
+
+    def replay(self, hit: Answer) -> Iterator[ChatGenerationChunk]:
+        return hit_chunks(hit, self.form)
+
+    @property
     def asearch(self) -> AsyncSearch | None:
         search = self.search
         return (
@@ -267,21 +276,20 @@ class _Seen:
             self._is_whole = False
         return live_chunk(chunk) if len(self._chunks) == 1 else chunk
 
-    def answer(self) -> Answer:
+    def answer(self, form: Form | None) -> Answer:
         if not self._chunks:
             return Answer("")
         if not self._is_whole:
             return Answer("", payload=self)
         whole = self._chunks[0] + self._chunks[1:]
         message = message_chunk_to_message(whole.message)
-        return answer_of(
-            ChatResult(generations=[ChatGeneration(message=message, generation_info=whole.generation_info)])
-        )
+        generation = ChatGeneration(message=message, generation_info=whole.generation_info)
+        return answer_of(ChatResult(generations=[generation]), form)
 
 
-def _into(hits: list[ChatResult]) -> Callable[[Answer], None]:
+def _into(hits: list[ChatResult], form: Form | None) -> Callable[[Answer], None]:
     """Restores a hit and puts it there."""
-    return lambda hit: hits.append(hit_result(hit))
+    return lambda hit: hits.append(hit_result(hit, form))
 
 
 def _told(method: Callable[..., Any], run_manager: Any) -> dict[str, Any]:
