@@ -44,6 +44,8 @@ class SmartCacheLLM(FunctionCallingLLM):
     the user says on more than one line are compared whole: nobody can tell the question in them from its scaffolding.
     So are answers that call tools.
 
+    A pickled copy, as in an ingestion pipeline's workers, has a cache of its own: exact, and in memory.
+
     `response.additional_kwargs["smartcache"]` says what happened. Every field of a hit is as the model gave it, the
     token counts of that first call among them, except a `raw` that is a provider's own object: it is None, and
     `raw_dropped` says so. A hit fires no LLM event: no tokens were used.
@@ -56,6 +58,15 @@ class SmartCacheLLM(FunctionCallingLLM):
     def __init__(self, llm: LLM, cache: SmartCache, scope: str = "", **fields: Any) -> None:
         inherited = {name: getattr(llm, name) for name in INHERITED}
         super().__init__(cached_llm=llm, cache=cache, scope=scope, **(inherited | fields))
+
+    def __getstate__(self) -> dict[str, Any]:
+        bare = self.model_copy()  # LlamaIndex drops what cannot be pickled, and from the object itself
+        del vars(bare)["cache"]
+        return super(SmartCacheLLM, bare).__getstate__()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.cache = SmartCache.open(mode="exact")
 
     @classmethod
     def class_name(cls) -> str:

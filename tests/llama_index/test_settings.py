@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -116,3 +118,20 @@ def test_nodes_kept_by_another_function_miss_and_by_the_same_hit(index, engine_o
     chosen = (everything, what_is_near, everything)
     given = [engine_over(index, node_postprocessors=[Keep(keeps=keeps)]).query(BACK) for keeps in chosen]
     assert list(map(served_by, given)) == ["model", "model", "exact"]
+
+
+# Copies.
+
+
+def test_a_copy_shares_the_cache(llm, cache):
+    cached = SmartCacheLLM(llm, cache)
+    cached.complete(BACK)
+    assert served_by(copy.deepcopy(cached).complete(BACK)) == "exact"
+
+
+def test_a_pickled_copy_answers_from_a_cache_of_its_own(llm, cache):
+    cached = SmartCacheLLM(llm, cache)
+    cached.complete(BACK)
+    elsewhere = pickle.loads(pickle.dumps(cached))
+    assert [served_by(elsewhere.complete(BACK)) for _ in range(2)] == ["model", "exact"]
+    assert served_by(cached.complete(BACK)) == "exact"
