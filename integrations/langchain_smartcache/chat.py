@@ -66,10 +66,9 @@ class ChatSmartCache(BaseChatModel):
 
     @model_validator(mode="after")
     def _take_surroundings(self) -> ChatSmartCache:
-        """The callbacks, tags and output form of the model behind are ours: its own run is not started."""
+        """The callbacks, tags and output form of the model behind are ours as well: its own run is not started."""
         for name in ("callbacks", "tags", "metadata", "output_version"):
-            if getattr(self, name) is None:
-                setattr(self, name, getattr(self.model, name))
+            setattr(self, name, _joined(getattr(self, name), getattr(self.model, name)))
         return self
 
     def _generate(
@@ -285,6 +284,15 @@ class _Seen:
         message = message_chunk_to_message(whole.message)
         generation = ChatGeneration(message=message, generation_info=whole.generation_info)
         return answer_of(ChatResult(generations=[generation]), form)
+
+
+def _joined(ours: Any, theirs: Any) -> Any:
+    """Both, once each, where they are lists or mappings; else ours, if there is one."""
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return [*ours, *(one for one in theirs if one not in ours)]
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return {**theirs, **ours}
+    return theirs if ours is None else ours
 
 
 def _into(hits: list[ChatResult], form: Form | None) -> Callable[[Answer], None]:
