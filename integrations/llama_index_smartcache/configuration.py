@@ -24,8 +24,8 @@ NEUTRAL_FIELDS = frozenset(
     "api_key azure_ad_token token default_headers timeout request_timeout max_retries retries reuse_client verbose "
     "callback_manager rate_limiter calls call_count".split()
 )
-# Fields that LlamaIndex leaves out of a model's JSON, and that shape its prompt all the same.
-TEMPLATES = frozenset("messages_to_prompt completion_to_prompt".split())
+# Fields that LlamaIndex leaves out of a model's JSON, and that shape its answers all the same.
+LEFT_OUT_OF_JSON = frozenset("messages_to_prompt completion_to_prompt output_cls".split())
 # What is known to shape a search, by whatever class; of LlamaIndex's own classes, every plain value counts.
 RETRIEVER_SETTINGS = frozenset(
     "similarity_top_k filters vector_store_query_mode alpha doc_ids sparse_top_k hybrid_top_k kwargs top_k "
@@ -56,7 +56,7 @@ def model_settings(llm: BaseLLM) -> dict[str, Any]:
     """The model's class, metadata, and every field that can change its answer."""
     llm = wrapped(llm)
     fields = {name: _setting(getattr(llm, name)) for name, field in type(llm).model_fields.items()
-              if (name in TEMPLATES or not field.exclude) and name not in NEUTRAL_FIELDS}  # fmt: skip
+              if (name in LEFT_OUT_OF_JSON or not field.exclude) and name not in NEUTRAL_FIELDS}  # fmt: skip
     return {"class": _name(llm), "metadata": llm.metadata.model_dump(mode="json"), "fields": fields}
 
 
@@ -64,6 +64,12 @@ def wrapped(llm: BaseLLM) -> BaseLLM:
     """The model that answers, behind any SmartCacheLLM."""
     inner = getattr(llm, "cached_llm", None)
     return wrapped(inner) if isinstance(inner, BaseLLM) else llm
+
+
+def output_class_of(llm: BaseLLM) -> type[BaseModel] | None:
+    """The pydantic class that a structured model answers in."""
+    chosen = getattr(wrapped(llm), "output_cls", None)
+    return chosen if isinstance(chosen, type) and issubclass(chosen, BaseModel) else None
 
 
 def tool_settings(value: Any) -> Any:

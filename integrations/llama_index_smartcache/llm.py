@@ -19,9 +19,16 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import LLM, ToolSelection
 from pydantic import Field
 
-from llama_index_smartcache.configuration import fingerprint, model_settings, stable, tool_settings, wrapped
+from llama_index_smartcache.configuration import (
+    fingerprint,
+    model_settings,
+    output_class_of,
+    stable,
+    tool_settings,
+    wrapped,
+)
 from llama_index_smartcache.endings import finish_reason
-from llama_index_smartcache.messages import CHAT, COMPLETION, Form, R, Rendered, is_rendered, turn_of
+from llama_index_smartcache.messages import Form, R, Rendered, is_rendered, turn_of
 from smartcache import Answer, Request, SmartCache, Turn
 
 # Per-call choices for the cache alone; the model never sees them.
@@ -78,35 +85,41 @@ class SmartCacheLLM(FunctionCallingLLM):
 
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         request = self._chat_request(messages, kwargs)
-        return self._answered(CHAT, request, lambda: self.cached_llm.chat(messages, **_for_model(kwargs)))
+        return self._answered(self._chats, request, lambda: self.cached_llm.chat(messages, **_for_model(kwargs)))
 
     async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         request = self._chat_request(messages, kwargs)
-        return await self._aanswered(CHAT, request, lambda: self.cached_llm.achat(messages, **_for_model(kwargs)))
+        return await self._aanswered(
+            self._chats, request, lambda: self.cached_llm.achat(messages, **_for_model(kwargs))
+        )
 
     def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponseGen:
         request = self._chat_request(messages, kwargs)
-        return self._streamed(CHAT, request, lambda: self.cached_llm.stream_chat(messages, **_for_model(kwargs)))
+        return self._streamed(self._chats, request, lambda: self.cached_llm.stream_chat(messages, **_for_model(kwargs)))
 
     async def astream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponseAsyncGen:
         request = self._chat_request(messages, kwargs)
-        return self._astreamed(CHAT, request, lambda: self.cached_llm.astream_chat(messages, **_for_model(kwargs)))
+        return self._astreamed(
+            self._chats, request, lambda: self.cached_llm.astream_chat(messages, **_for_model(kwargs))
+        )
 
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
         request, call = self._completion_request(prompt, formatted, kwargs), _for_model(kwargs)
-        return self._answered(COMPLETION, request, lambda: self.cached_llm.complete(prompt, formatted, **call))
+        return self._answered(self._texts, request, lambda: self.cached_llm.complete(prompt, formatted, **call))
 
     async def acomplete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
         request, call = self._completion_request(prompt, formatted, kwargs), _for_model(kwargs)
-        return await self._aanswered(COMPLETION, request, lambda: self.cached_llm.acomplete(prompt, formatted, **call))
+        return await self._aanswered(self._texts, request, lambda: self.cached_llm.acomplete(prompt, formatted, **call))
 
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponseGen:
         request, call = self._completion_request(prompt, formatted, kwargs), _for_model(kwargs)
-        return self._streamed(COMPLETION, request, lambda: self.cached_llm.stream_complete(prompt, formatted, **call))
+        return self._streamed(self._texts, request, lambda: self.cached_llm.stream_complete(prompt, formatted, **call))
 
     async def astream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponseAsyncGen:
         request, call = self._completion_request(prompt, formatted, kwargs), _for_model(kwargs)
-        return self._astreamed(COMPLETION, request, lambda: self.cached_llm.astream_complete(prompt, formatted, **call))
+        return self._astreamed(
+            self._texts, request, lambda: self.cached_llm.astream_complete(prompt, formatted, **call)
+        )
 
     def get_tool_calls_from_response(
         self, response: ChatResponse, error_on_no_tool_call: bool = True, **kwargs: Any
@@ -131,6 +144,14 @@ class SmartCacheLLM(FunctionCallingLLM):
         if not isinstance(self.cached_llm, FunctionCallingLLM):
             raise TypeError(f"{type(self.cached_llm).__name__} calls no tools: wrap a FunctionCallingLLM")
         return self.cached_llm
+
+    @property
+    def _chats(self) -> Form[ChatResponse]:
+        return Form(ChatResponse, output_class_of(self.cached_llm))
+
+    @property
+    def _texts(self) -> Form[CompletionResponse]:
+        return Form(CompletionResponse, output_class_of(self.cached_llm))
 
     def _chat_request(self, messages: Sequence[ChatMessage], kwargs: Mapping[str, Any]) -> Request:
         options = self._options("chat", kwargs, whole=is_rendered(messages))

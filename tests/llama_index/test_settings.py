@@ -11,6 +11,7 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.postprocessor import LLMRerank
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.prompts import PromptTemplate
+from pydantic import BaseModel
 
 from llama_index_smartcache import SmartCacheLLM
 
@@ -135,3 +136,30 @@ def test_a_pickled_copy_answers_from_a_cache_of_its_own(llm, cache):
     elsewhere = pickle.loads(pickle.dumps(cached))
     assert [served_by(elsewhere.complete(BACK)) for _ in range(2)] == ["model", "exact"]
     assert served_by(cached.complete(BACK)) == "exact"
+
+
+# Structured models.
+
+
+class Fee(BaseModel):
+    amount: int
+
+
+class Charge(BaseModel):
+    amount: int
+
+
+def ask_for(output: type[BaseModel], llm: Any, cache: Any) -> Any:
+    return SmartCacheLLM(llm.as_structured_llm(output), cache).chat([ChatMessage(role="user", content="How much?")])
+
+
+def test_b35_a_structured_answer_comes_back_in_its_class(make_llm, cache):
+    llm = make_llm(lambda prompt, count: f'{{"amount": {count}}}', is_chat_model=False)
+    given = [ask_for(Fee, llm, cache) for _ in range(2)]
+    assert [response.raw for response in given] == [Fee(amount=1)] * 2
+    assert list(map(served_by, given)) == ["model", "exact"]
+
+
+def test_b35_another_class_misses(make_llm, cache):
+    llm = make_llm(lambda prompt, count: f'{{"amount": {count}}}', is_chat_model=False)
+    assert [ask_for(output, llm, cache).raw for output in (Fee, Charge)] == [Fee(amount=1), Charge(amount=2)]
