@@ -739,6 +739,19 @@ def test_b65_a_closed_cache_in_memory_takes_news_that_no_longer_matters():
     assert cache.update_knowledge(NEWS) == 0
 
 
+def test_b65_a_closed_cache_in_memory_has_nothing_left_to_forget(model):
+    with SmartCache.open(embedder=BagOfWordsEmbedder()) as cache:
+        cache.answer(ask(TYPES), model)
+    assert cache.forget(scope="") == 0
+
+
+def test_b65_a_closed_file_cannot_forget_and_says_so(tmp_path, model):
+    with SmartCache.open(tmp_path, embedder=BagOfWordsEmbedder()) as cache:
+        cache.answer(ask(TYPES), model)
+    with pytest.raises(Exception, match="closed"):
+        cache.forget(scope="")
+
+
 def test_b65_a_closed_file_says_that_the_news_was_not_written(tmp_path):
     cache = SmartCache.open(tmp_path, embedder=BagOfWordsEmbedder())
     cache.close()

@@ -126,6 +126,8 @@ class AnswerLayer:
 
     def forget_where(self, scope: str | None, chunk_ids: Sequence[str] | None, older_than: float | None) -> int:
         """Removes what meets every condition given, and every trace of its text."""
+        if self._entries.is_gone:
+            return 0
         before = None if older_than is None else self._limits.clock() - older_than
         count = self.forget(self._entries.ids(scope=scope, chunk_ids=chunk_ids, created_before=before))
         self._entries.scrub()

@@ -61,6 +61,7 @@ class Entries:
         self._uses: dict[int, float] = {}
         self._unwritten: list[KnowledgeUpdate] = []
         self._is_closed, self._last_count, self._last_bytes = False, 0, 0
+        self.is_gone = False  # closed, and in no file
         try:
             self._connection = connect(self.path)
         except DamagedStore as error:
@@ -238,7 +239,7 @@ class Entries:
                 self._write_uses()
                 self._last_count, self._last_bytes = self.count(), self.size_bytes()
             finally:
-                self._is_closed = True
+                self._is_closed, self.is_gone = True, self.path is None
                 self._connection.close()
 
     def _one(self, condition: str, value: Any) -> Entry | None:
