@@ -82,7 +82,7 @@ class Desk:
             raw = request_bytes(request)
         except UnstableKey as error:
             self._events.emit("trouble", "unstable_key", error=error)
-            return Asked(request, sequence, "unstable_key")
+            return Asked(request, sequence, "unstable_key", dialogue=Dialogue.of(request))
         bypass = "sampling" if samples(request.options) and not self._cache_sampled else None
         bypass = "requested" if choice is False else bypass
         refresh, exact_only = choice == "refresh", choice == "exact"

@@ -62,9 +62,9 @@ class SmartCache:
         limits = Limits(max_entries, max_bytes, ttl_seconds, clock)
         return cls(assemble(path, embedder, policy, mode, limits, Events(on_event, strict), cache_sampled))
 
-    def _path(self, asked: Asked, search: object) -> Path[Answer]:
+    def _path(self, asked: Asked, search: object, restore: paths.Restore | None) -> Path[Answer]:
         """One request, top to bottom: exact answer, semantic answer, search, context, model, store."""
-        if asked.bypass is None and (hit := (yield from self._find(asked, search))):
+        if asked.bypass is None and (hit := (yield from self._find(asked, search, restore))):
             return hit
         chunks = (yield from self._retrieve(asked, asked.dialogue.query, search)) if search else None
         plan = plan_context(chunks or ())
@@ -72,16 +72,26 @@ class SmartCache:
         self._store(asked, answer, chunks)
         return answer
 
-    def _find(self, asked: Asked, search: object) -> Path[Answer | None]:
-        """The exact answer, else a near one, if the knowledge base still supports it."""
+    def _find(self, asked: Asked, search: object, restore: paths.Restore | None) -> Path[Answer | None]:
+        """The exact answer, else a near one, if the knowledge base still supports it and the caller can restore it."""
         with self._events.lookup() as outcome:
             for tried, hit in enumerate(self._answers.lookup(asked, outcome.refusals)):
-                if basis := (yield from self._supported(hit, asked, search, tried < MAX_RECHECKS)):
-                    answer = self._answers.serve(hit, basis)
+                if not (basis := (yield from self._supported(hit, asked, search, tried < MAX_RECHECKS))):
+                    outcome.refusals.append("stale")
+                elif self._restores(answer := self._answers.serve(hit, basis), restore):
                     outcome.layer = hit.layer
                     return answer
-                outcome.refusals.append("stale")
+                else:
+                    outcome.refusals.append("not_restorable")
         return None
+
+    def _restores(self, hit: Answer, restore: paths.Restore | None) -> bool:
+        """Whether the caller can make its own object of a hit: what another version wrote it may not understand."""
+        with self._events.fail_open("restore"):
+            if restore:
+                restore(hit)
+            return True
+        return False
 
     def _supported(self, hit: Hit, asked: Asked, search: object, may_search: bool) -> Path[Basis | None]:
         """What a hit rests on now; None where that changed, or where only a search could tell and there is none."""
@@ -108,14 +118,22 @@ class SmartCache:
             return self._answers.store(asked, answer, Basis.of(answer.evidence, chunks, asked.sequence))
         return False
 
-    def answer(self, request: Request, generate: paths.Generate, *, search: paths.Search | None = None) -> Answer:
+    def answer(
+        self,
+        request: Request,
+        generate: paths.Generate,
+        *,
+        search: paths.Search | None = None,
+        restore: paths.Restore | None = None,
+    ) -> Answer:
         """A stored answer, or what `generate(request, chunks)` gives over the chunks that `search(query)` finds.
 
         `query` is the question, after the earlier questions that it leans on. What the two functions raise is raised.
+        `restore(hit)` is where an adapter makes its own object of a hit: if it raises, that hit is a miss.
         """
         asked = self._desk.ask(request)
         with self._flights.join(asked.flight):
-            return paths.walk(self._path(asked, search), search, within(request, generate))
+            return paths.walk(self._path(asked, search, restore), search, within(request, generate))
 
     def stream(
         self,
@@ -128,20 +146,27 @@ class SmartCache:
         """As `answer`, piece by piece: the model's pieces as they come, or `replay(hit)`.
 
         An `Answer` among the pieces is not passed on: it is stored as the whole. Without one, the strings joined are.
-        A stream that its reader leaves, or that raises, is not stored.
+        A stream that its reader leaves, or that raises, is not stored. A hit that `replay` raises for is a miss.
         """
-        asked = self._desk.ask(request)
+        asked, replayed = self._desk.ask(request), list[Any]()
         with self._flights.join(asked.flight):
-            path = self._path(asked, search)
-            yield from paths.stream(path, search, stream_within(request, generate_stream), replay)
+            path = self._path(asked, search, lambda hit: replayed.extend(tuple(replay(hit))))
+            yield from paths.stream(path, search, stream_within(request, generate_stream))
+            yield from replayed
 
     async def aanswer(
-        self, request: Request, generate: paths.AsyncGenerate, *, search: paths.AsyncSearch | None = None
+        self,
+        request: Request,
+        generate: paths.AsyncGenerate,
+        *,
+        search: paths.AsyncSearch | None = None,
+        restore: paths.Restore | None = None,
     ) -> Answer:
-        """As `answer`, for coroutines; the cache's own work runs beside the event loop."""
+        """As `answer`, for coroutines; the cache's own work, `restore` with it, runs beside the event loop."""
         asked = self._desk.ask(request)
         async with self._flights.ajoin(asked.flight):
-            return await paths.awalk(self._path(asked, search), search, awithin(request, generate))
+            path = self._path(asked, search, restore)
+            return await paths.awalk(path, search, awithin(request, generate))
 
     async def astream(
         self,
@@ -152,16 +177,18 @@ class SmartCache:
         replay: paths.Replay = paths.words,
     ) -> AsyncIterator[Any]:
         """As `stream`, for coroutines."""
-        asked = self._desk.ask(request)
+        asked, replayed = self._desk.ask(request), list[Any]()
         async with self._flights.ajoin(asked.flight):
-            path = self._path(asked, search)
-            async for piece in paths.astream(path, search, astream_within(request, generate_stream), replay):
+            path = self._path(asked, search, lambda hit: replayed.extend(tuple(replay(hit))))
+            async for piece in paths.astream(path, search, astream_within(request, generate_stream)):
+                yield piece
+            for piece in replayed:
                 yield piece
 
-    def lookup(self, request: Request) -> Answer | None:
+    def lookup(self, request: Request, *, restore: paths.Restore | None = None) -> Answer | None:
         """The stored answer, or None. A `store` of the same request that follows counts as begun now."""
         asked = self._desk.ask(request)
-        hit = None if asked.bypass else paths.walk_alone(self._find(asked, None))
+        hit = None if asked.bypass else paths.walk_alone(self._find(asked, None, restore))
         self._desk.begin(asked, hit)
         return hit
 
@@ -225,6 +252,10 @@ class SmartCache:
     def close(self) -> None:
         """Writes what is pending. A closed cache stores and finds nothing; requests go to the model."""
         self._entries.close()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Itself: a copy of an application's chain shares the cache."""
+        return self
 
     def __enter__(self) -> Self:
         return self

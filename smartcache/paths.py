@@ -37,6 +37,7 @@ AsyncGenerate = Callable[[Request, tuple[Chunk, ...]], Awaitable[str | Answer]]
 GenerateStream = Callable[[Request, tuple[Chunk, ...]], Iterator[Any]]
 AsyncGenerateStream = Callable[[Request, tuple[Chunk, ...]], AsyncIterator[Any]]
 Replay = Callable[[Answer], Iterator[Any]]
+Restore = Callable[[Answer], object]
 
 
 def walk(path: Path[T], search: Search | None, generate: Callable[[tuple[Chunk, ...]], str | Answer]) -> T:
@@ -69,9 +70,8 @@ def stream(
     path: Path[Answer],
     search: Search | None,
     generate: Callable[[tuple[Chunk, ...]], Iterator[Any]],
-    replay: Callable[[Answer], Iterator[Any]],
 ) -> Iterator[Any]:
-    """Yields what the model yields as it comes, or a hit replayed."""
+    """Yields what the model yields as it comes; nothing of a hit."""
     step = _advance(path, None)
     while isinstance(step, SearchStep | GenerateStep):
         live = _Live()
@@ -81,15 +81,12 @@ def stream(
                     yield piece
             reply = _searched(search, step) if isinstance(step, SearchStep) else live.answer()
         step = _advance(path, reply)
-    if step.is_hit:
-        yield from replay(step)
 
 
 async def astream(
     path: Path[Answer],
     search: AsyncSearch | None,
     generate: Callable[[tuple[Chunk, ...]], AsyncIterator[Any]],
-    replay: Callable[[Answer], Iterator[Any]],
 ) -> AsyncIterator[Any]:
     step = await asyncio.to_thread(_advance, path, None)
     while isinstance(step, SearchStep | GenerateStep):
@@ -105,9 +102,6 @@ async def astream(
                             yield piece
                 reply = live.answer()
         step = await asyncio.to_thread(_advance, path, reply)
-    if step.is_hit:
-        for piece in replay(step):
-            yield piece
 
 
 def words(answer: Answer) -> Iterator[str]:

@@ -242,6 +242,13 @@ def test_b12_an_object_without_a_stable_form_passes_the_cache_by_and_is_counted(
     assert cache.stats().troubles == {"unstable_key": 2}
 
 
+@pytest.mark.parametrize("options", [{"handler": object()}, None], ids=["passed by", "cached"])
+def test_b12_a_request_that_passes_the_cache_by_is_searched_for_its_question(cache, model, options):
+    search = FakeSearch([chunk("hub", "The hub is reset with the button below.")])
+    cache.answer(ask("How do I reset the hub?", options=options), model, search=search)
+    assert search.queries == ["How do I reset the hub?"]
+
+
 def test_b15_who_said_what_is_framed(cache):
     one = Request([Turn("user", "x\nassistant: y")])
     other = Request([Turn("user", "x"), Turn("assistant", "y")])
@@ -770,6 +777,43 @@ def test_b65_a_closed_cache_sends_requests_to_the_model(model):
     cache = SmartCache.open(embedder=BagOfWordsEmbedder())
     cache.close()
     assert cache.answer(ask(TYPES), model).served_by == "model"
+
+
+def test_b65_a_closed_cache_still_tells_what_happened(model):
+    with SmartCache.open(embedder=BagOfWordsEmbedder()) as cache:
+        cache.answer(ask(TYPES), model)
+        before = cache.stats()
+    assert cache.stats() == before
+    assert before.entries == 1
+
+
+NEWS = KnowledgeUpdate(added=[chunk("shed", "A shed.")])
+
+
+def test_b65_a_closed_cache_in_memory_takes_news_that_no_longer_matters():
+    cache = SmartCache.open(embedder=BagOfWordsEmbedder())
+    cache.close()
+    assert cache.update_knowledge(NEWS) == 0
+
+
+def test_b65_a_closed_cache_in_memory_has_nothing_left_to_forget(model):
+    with SmartCache.open(embedder=BagOfWordsEmbedder()) as cache:
+        cache.answer(ask(TYPES), model)
+    assert cache.forget(scope="") == 0
+
+
+def test_b65_a_closed_file_cannot_forget_and_says_so(tmp_path, model):
+    with SmartCache.open(tmp_path, embedder=BagOfWordsEmbedder()) as cache:
+        cache.answer(ask(TYPES), model)
+    with pytest.raises(Exception, match="closed"):
+        cache.forget(scope="")
+
+
+def test_b65_a_closed_file_says_that_the_news_was_not_written(tmp_path):
+    cache = SmartCache.open(tmp_path, embedder=BagOfWordsEmbedder())
+    cache.close()
+    with pytest.raises(OSError, match="not written"):
+        cache.update_knowledge(NEWS)
 
 
 def test_b65_an_event_hook_that_fails_stops_nothing(model):

@@ -15,10 +15,10 @@ from langchain_core.messages import AIMessage, BaseMessage, message_chunk_to_mes
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from langchain_smartcache.configuration import options_of, schema_of, variant_of
-from langchain_smartcache.payload import answer_of
+from langchain_smartcache.payload import Form, answer_of
 from langchain_smartcache.prompts import prompt_of
 from langchain_smartcache.replay import chunks_of, hit_chunks, hit_result, live_chunk, live_result
 from langchain_smartcache.structured import with_model_replaced
@@ -37,6 +37,9 @@ class ChatSmartCache(BaseChatModel):
     with the call, use LangChain's `configurable_fields(scope=...)`). `search` finds passages for a question, as in
     `SmartCacheRetriever.search`: where a chain's documents cannot be recognised in the prompt, it confirms hits and
     names the evidence. The documents in the prompt go to the model as they are, whatever it finds.
+
+    A prompt in which the user says more than a line's question beside recognised documents is compared whole: nobody
+    can tell the question in it from its scaffolding.
 
     For one call: `invoke(..., cache=False)` passes the cache by, `cache="refresh"` answers anew and stores, and
     `sample_index=n` keeps the n-th draw of a sampled answer apart. A model or call with a temperature above 0 is not
@@ -63,10 +66,9 @@ class ChatSmartCache(BaseChatModel):
 
     @model_validator(mode="after")
     def _take_surroundings(self) -> ChatSmartCache:
-        """The callbacks, tags and output form of the model behind are ours: its own run is not started."""
+        """The callbacks, tags and output form of the model behind are ours as well: its own run is not started."""
         for name in ("callbacks", "tags", "metadata", "output_version"):
-            if getattr(self, name) is None:
-                setattr(self, name, getattr(self.model, name))
+            setattr(self, name, _joined(getattr(self, name), getattr(self.model, name)))
         return self
 
     def _generate(
@@ -84,10 +86,12 @@ class ChatSmartCache(BaseChatModel):
                 self.model.rate_limiter.acquire(blocking=True)
             live = self.model._generate
             results.append(live(messages, stop=stop, **_told(live, run_manager), **call.passed))
-            return answer_of(results[-1])
+            return answer_of(results[-1], call.form)
 
-        answer = self.smart_cache.answer(call.request, generate, search=call.search)
-        return hit_result(answer) if answer.is_hit else live_result(results[-1])
+        hits: list[ChatResult] = []
+        restore = _into(hits, call.form)
+        self.smart_cache.answer(call.request, generate, search=call.search, restore=restore)
+        return hits[-1] if hits else live_result(results[-1])
 
     async def _agenerate(
         self,
@@ -104,10 +108,12 @@ class ChatSmartCache(BaseChatModel):
                 await self.model.rate_limiter.aacquire(blocking=True)
             live = self.model._agenerate
             results.append(await live(messages, stop=stop, **_told(live, run_manager), **call.passed))
-            return answer_of(results[-1])
+            return answer_of(results[-1], call.form)
 
-        answer = await self.smart_cache.aanswer(call.request, generate, search=call.asearch)
-        return hit_result(answer) if answer.is_hit else live_result(results[-1])
+        hits: list[ChatResult] = []
+        restore = _into(hits, call.form)
+        await self.smart_cache.aanswer(call.request, generate, search=call.asearch, restore=restore)
+        return hits[-1] if hits else live_result(results[-1])
 
     def _stream(
         self,
@@ -131,9 +137,9 @@ class ChatSmartCache(BaseChatModel):
                 result = whole(messages, stop=stop, **_told(whole, run_manager), **call.passed)
                 for chunk in chunks_of(result.generations[0], result.llm_output, split="whole"):
                     yield seen.passed_on(chunk)
-            yield seen.answer()
+            yield seen.answer(call.form)
 
-        yield from self.smart_cache.stream(call.request, generate, search=call.search, replay=hit_chunks)
+        yield from self.smart_cache.stream(call.request, generate, search=call.search, replay=call.replay)
 
     async def _astream(
         self,
@@ -157,14 +163,16 @@ class ChatSmartCache(BaseChatModel):
                 result = await whole(messages, stop=stop, **_told(whole, run_manager), **call.passed)
                 for chunk in chunks_of(result.generations[0], result.llm_output, split="whole"):
                     yield seen.passed_on(chunk)
-            yield seen.answer()
+            yield seen.answer(call.form)
 
-        async for chunk in self.smart_cache.astream(call.request, generate, search=call.asearch, replay=hit_chunks):
+        async for chunk in self.smart_cache.astream(call.request, generate, search=call.asearch, replay=call.replay):
             yield chunk
 
     def _call(self, messages: list[BaseMessage], stop: list[str] | None, options: dict[str, Any]) -> _Call:
         prompt = prompt_of(messages, self.smart_cache)
         in_key = options_of(self.model, stop, {**self.bound, **options})
+        if prompt.is_whole and in_key.get("cache") not in (False, "refresh"):
+            in_key["cache"] = "exact"
         request = Request(prompt.turns, self.scope, variant_of(self.model), in_key)
         passed = {name: value for name, value in options.items() if name not in FOR_THE_CACHE}
         return _Call(request, passed, _Found(prompt.passages) if prompt.passages else self.search)
@@ -226,6 +234,15 @@ class _Call:
     search: Search | None
 
     @property
+    def form(self) -> Form | None:
+        """The class that the answer is asked for in, where it is one."""
+        form = self.passed.get("response_format")
+        return form if isinstance(form, type) and issubclass(form, BaseModel) else None
+
+    def replay(self, hit: Answer) -> Iterator[ChatGenerationChunk]:
+        return hit_chunks(hit, self.form)
+
+    @property
     def asearch(self) -> AsyncSearch | None:
         search = self.search
         return (
@@ -258,16 +275,29 @@ class _Seen:
             self._is_whole = False
         return live_chunk(chunk) if len(self._chunks) == 1 else chunk
 
-    def answer(self) -> Answer:
+    def answer(self, form: Form | None) -> Answer:
         if not self._chunks:
             return Answer("")
         if not self._is_whole:
             return Answer("", payload=self)
         whole = self._chunks[0] + self._chunks[1:]
         message = message_chunk_to_message(whole.message)
-        return answer_of(
-            ChatResult(generations=[ChatGeneration(message=message, generation_info=whole.generation_info)])
-        )
+        generation = ChatGeneration(message=message, generation_info=whole.generation_info)
+        return answer_of(ChatResult(generations=[generation]), form)
+
+
+def _joined(ours: Any, theirs: Any) -> Any:
+    """Both, once each, where they are lists or mappings; else ours, if there is one."""
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return [*ours, *(one for one in theirs if one not in ours)]
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return {**theirs, **ours}
+    return theirs if ours is None else ours
+
+
+def _into(hits: list[ChatResult], form: Form | None) -> Callable[[Answer], None]:
+    """Restores a hit and puts it there."""
+    return lambda hit: hits.append(hit_result(hit, form))
 
 
 def _told(method: Callable[..., Any], run_manager: Any) -> dict[str, Any]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
 from enum import Enum
-from types import CodeType, FunctionType
+from functools import partial
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel, BaseLanguageModel
@@ -24,6 +26,7 @@ NEUTRAL_FIELDS = frozenset(
 # Counts and logs that some models keep of themselves in a field (LangChain's FakeListChatModel does, in `i`).
 STATE_FIELDS = frozenset("i calls call_count n_calls num_calls count counter seen received log history".split())
 SECRET = re.compile(r"(^|_)(api_?key|key_id|access_key|secret|secret_key|password|token|credentials?|authorization)$")
+VOLATILE = re.compile(r"^_|^(last|current|previous)(_|$)|(session|request|run|trace)_?id$")
 
 # Options that say whether an answer is a draw: the cache looks for them under these names.
 _SAMPLING = ("temperature", "do_sample", "n")
@@ -56,16 +59,16 @@ def schema_of(tool: Any) -> Any:
         return tool
 
 
-def configuration(model: BaseLanguageModel[Any]) -> dict[str, Any]:
+def configuration(model: BaseLanguageModel[Any], depth: int = 0) -> dict[str, Any]:
     """A model's class, what it says identifies it, and its fields, in values that are the same in every process.
 
-    A client or another object that has no such form counts by its class and its `name`.
+    A client or another object that has no such form counts by its class and what `as_far_as_told` tells of it.
     """
     return {
         "class": f"{type(model).__module__}.{type(model).__qualname__}",
         "type": getattr(model, "_llm_type", ""),
-        "identity": stable(model._identifying_params, by_class_and_name),
-        "fields": fields_of(model, by_class_and_name),
+        "identity": stable(model._identifying_params, as_far_as_told, depth),
+        "fields": fields_of(model, as_far_as_told, depth),
     }
 
 
@@ -95,30 +98,53 @@ def stable(value: Any, opaque: Opaque, depth: int = 0) -> Any:
     if isinstance(value, AbstractSet):
         return {digest(stable(part, opaque, deeper)) for part in value}
     if isinstance(value, BaseLanguageModel):
-        return configuration(value)
-    if isinstance(value, FunctionType):
-        return [by_class_and_name(value), _code_of(value.__code__), _constants_in(value)]
+        return configuration(value, deeper)
+    if isinstance(value, FunctionType | MethodType | partial):
+        return [stable(part, opaque, deeper) for part in _parts_of(value)]
     if isinstance(value, BaseModel):
         return {"class": type(value).__qualname__, "fields": fields_of(value, opaque, deeper)}
+    if is_dataclass(value) and not isinstance(value, type):
+        named = [(field.name, getattr(value, field.name)) for field in fields(value)]
+        parts = {name: part for name, part in named if not _is_state(name, part)}
+        return {"class": type(value).__qualname__, "fields": stable(parts, opaque, deeper)}
     return opaque(value)
 
 
-def by_class_and_name(value: Any) -> list[str]:
+def as_far_as_told(value: Any) -> list[Any]:
+    """An object's class, its `name`, and those of its public attributes that are texts or fractions: which model a
+    client speaks to, at which address. Left out are secrets, whole numbers, since objects count in them, and what is
+    named as the last or the current of something."""
     owner = value if isinstance(value, type) or hasattr(value, "__qualname__") else type(value)
     name = getattr(value, "name", "")
-    return [f"{getattr(owner, '__module__', '')}.{owner.__qualname__}", name if isinstance(name, str) else ""]
+    told = {} if owner is value else getattr(value, "__dict__", {})
+    public = {name: str(part) for name, part in told.items() if isinstance(part, str | float)}
+    kept = {name: part for name, part in public.items() if not (VOLATILE.search(name) or SECRET.search(name.lower()))}
+    return [f"{getattr(owner, '__module__', '')}.{owner.__qualname__}", name if isinstance(name, str) else "", kept]
+
+
+def _parts_of(function: FunctionType | MethodType | partial[Any]) -> list[Any]:
+    """What a function does, and what it has around it as far as that does not change: texts, objects, functions."""
+    if isinstance(function, MethodType):
+        return [function.__func__, function.__self__]
+    if isinstance(function, partial):
+        return ["partial", function.func, function.args, function.keywords]
+    around = [_held_in(cell) for cell in function.__closure__ or ()]
+    around += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    fixed = [value for value in around if not isinstance(value, int | Mapping | list | AbstractSet)]
+    return [f"{function.__module__}.{function.__qualname__}", _code_of(function.__code__), fixed]
+
+
+def _held_in(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not set yet
+        return None
 
 
 def _code_of(code: CodeType) -> list[Any]:
     """What a function does, so that two of the same name are two."""
     constants = [_code_of(part) if isinstance(part, CodeType) else repr(part) for part in code.co_consts]
     return [code.co_code, list(code.co_names), [text for text in constants if " at 0x" not in text]]
-
-
-def _constants_in(function: FunctionType) -> list[Any]:
-    """What a function has around it that does not change."""
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    return [value for value in cells if isinstance(value, str | float | bytes)]
 
 
 def _is_state(name: str, value: Any) -> bool:

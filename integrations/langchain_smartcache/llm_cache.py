@@ -14,6 +14,7 @@ from langchain_core.outputs import Generation
 
 from langchain_smartcache.messages import turn_of
 from langchain_smartcache.payload import answer_of_generations, generations_of
+from langchain_smartcache.prompts import Prompt
 from smartcache import Request, SmartCache, Turn
 from smartcache.keys import digest
 
@@ -35,23 +36,24 @@ class SmartLLMCache(BaseCache):
     - it tells of a model's settings in a string; where that holds an object's address, the call is passed by and
       counted as `unstable_key`. A temperature above 0 in it is passed by as `sampling`.
 
-    A chat prompt comes serialised: it is parsed, so that the question is embedded and not the JSON around it, and one
-    that cannot be parsed is matched by the letter. Generations come back as they went in, as new objects; a message
-    that had an id gets a new one. LangChain itself marks a hit, by `usage_metadata["total_cost"] = 0`.
+    A chat prompt comes serialised: it is parsed, so that the question is embedded and not the JSON around it. One that
+    cannot be parsed, or that says more than a question does, is matched by the letter. Generations come back as they
+    went in, as new objects; a message that had an id gets a new one. LangChain itself marks a hit, by
+    `usage_metadata["total_cost"] = 0`.
     """
 
     def __init__(self, cache: SmartCache, *, scope: str = "") -> None:
         self._cache, self._scope = cache, scope
 
     def lookup(self, prompt: str, llm_string: str) -> list[Generation] | None:
-        answer = self._cache.lookup(self._request(prompt, llm_string))
-        if answer is None:
+        found: list[Generation] = []
+        request = self._request(prompt, llm_string)
+        if self._cache.lookup(request, restore=lambda hit: found.extend(generations_of(hit))) is None:
             return None
-        generations = generations_of(answer)
-        for message in (getattr(generation, "message", None) for generation in generations):
+        for message in (getattr(generation, "message", None) for generation in found):
             if message is not None and message.id is not None:
                 message.id = f"lc_{uuid4()}"
-        return generations
+        return found
 
     def update(self, prompt: str, llm_string: str, return_val: Sequence[Generation]) -> None:
         self._cache.store(self._request(prompt, llm_string), answer_of_generations(return_val))
@@ -62,7 +64,9 @@ class SmartLLMCache(BaseCache):
 
     def _request(self, prompt: str, llm_string: str) -> Request:
         variant = f"langchain-cache:{digest(llm_string)[:32]}"
-        return Request(turns_of(prompt), self._scope, variant, _options(llm_string))
+        read = Prompt(tuple(turns_of(prompt)), None)
+        compared = {"cache": "exact"} if read.is_whole else {}
+        return Request(read.turns, self._scope, variant, _options(llm_string) | compared)
 
 
 def turns_of(prompt: str) -> list[Turn]:

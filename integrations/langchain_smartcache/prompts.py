@@ -12,6 +12,7 @@ from langchain_smartcache.messages import turn_of
 from smartcache import Chunk, SmartCache, Turn
 from smartcache.keys import content_version
 
+MAX_QUESTION_WORDS = 60  # what one line of a user may say and still be taken for a question
 PASSAGE, QUESTION = "\ue000", "\ue001"  # stand in a template where they were: letters for private use
 
 
@@ -22,14 +23,21 @@ class Prompt:
     turns: tuple[Turn, ...]
     passages: tuple[Chunk, ...] | None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether some question cannot be told from what surrounds it: what a user says has more than one line, as
+        templates and pasted documents have, or is too long for a question. One word in it may change the answer."""
+        said = [turn.text.strip() for turn in self.turns if turn.role == "user"]
+        return any("\n" in text or len(text.split()) > MAX_QUESTION_WORDS for text in said)
+
 
 def prompt_of(messages: Sequence[BaseMessage], cache: SmartCache) -> Prompt:
     """Documents reach a model as text. What a `SmartCacheRetriever` found lately is recognised in it word for word.
 
     A user's message that holds such passages becomes two turns: a hard one with the template and the passages, which
     must be equal for an answer to be shared, and one with the question alone, which need only be near. Where the
-    question cannot be told from the template, the second holds both. A document that was cut or rewritten on its way
-    is not recognised; the prompt then rests on everything.
+    question cannot be told from the template, the second holds both. A document that was cut or rewritten on its way,
+    or found by another retriever, is not recognised; the prompt then rests on everything, and is compared whole.
     """
     turns = [turn_of(message) for message in messages]
     found = cache.recognise("\n".join(turn.text for turn in turns))

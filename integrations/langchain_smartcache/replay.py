@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Usag
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
-from langchain_smartcache.payload import result_of
+from langchain_smartcache.payload import Form, result_of
 from smartcache import Answer
 from smartcache.paths import words
 
@@ -33,13 +33,13 @@ def live_chunk(chunk: ChatGenerationChunk) -> ChatGenerationChunk:
     return ChatGenerationChunk(message=_as_live(chunk.message), generation_info=chunk.generation_info)
 
 
-def hit_result(answer: Answer) -> ChatResult:
+def hit_result(answer: Answer, form: Form | None = None) -> ChatResult:
     """A hit as the model's result was, but for its id (new for every hit), its bill (zero) and the mark.
 
     The mark holds `served_by`, `hit`, `similarity`, `age_seconds`, `entry_id`; `original_id`; `usage`, the tokens that
     were paid for when the model answered, and `bills`, the provider's own account of them.
     """
-    result = result_of(answer)
+    result = result_of(answer, form)
     bills = _take_bills(result.llm_output or {})
     for generation in result.generations:
         info, message = generation.generation_info or {}, generation.message
@@ -52,10 +52,10 @@ def hit_result(answer: Answer) -> ChatResult:
     return result
 
 
-def hit_chunks(answer: Answer) -> Iterator[ChatGenerationChunk]:
+def hit_chunks(answer: Answer, form: Form | None = None) -> Iterator[ChatGenerationChunk]:
     """A hit as a stream that adds up to `hit_result`: text word by word, content blocks in one piece, and tool calls,
     finish reason and the mark in the last chunk, whose `chunk_position` is "last"."""
-    result = hit_result(answer)
+    result = hit_result(answer, form)
     return chunks_of(result.generations[0], result.llm_output)
 
 

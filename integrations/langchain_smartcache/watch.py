@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -16,6 +17,14 @@ from langchain_smartcache.documents import chunk_of
 from smartcache import Chunk, ChunkRef, KnowledgeUpdate, SmartCache
 
 Store = TypeVar("Store", bound=VectorStore)
+
+WRITES = ("add_documents", "add_texts", "delete", "aadd_documents", "aadd_texts", "adelete")
+# What else stores write by, in methods of their own. Those of the first line say by id what they change.
+UPDATES = ("update_document", "update_documents", "aupdate_document", "aupdate_documents")
+OTHER_WRITES = tuple(
+    "upsert aupsert add_embeddings aadd_embeddings add_images merge_from delete_collection adelete_collection "
+    "reset_collection drop drop_tables adrop_tables delete_by_filter adelete_by_filter".split()
+)
 
 
 def watch_vectorstore(vectorstore: Store, cache: SmartCache, source: str = "") -> Store:
@@ -30,7 +39,8 @@ def watch_vectorstore(vectorstore: Store, cache: SmartCache, source: str = "") -
     says that it did not delete, the store itself is asked what it holds (`get_by_ids`); what it cannot say stays gone,
     the safe side, until the change is made again.
 
-    A change that names no ids (a filter, or all) puts everything found in `source` in doubt. A source that vanishes
+    A change that names no ids (a filter, or all; a method of the store's own, as in `OTHER_WRITES`) puts everything
+    found in `source` in doubt; one that is on no list here is not seen. A source that vanishes
     without a delete is not seen: LangChain's incremental cleanup does not report it; call `cache.update_knowledge`.
     Raises OSError where the cache cannot write the news down, before the store is changed or after.
     """
@@ -56,8 +66,13 @@ class _Watch:
 
     def begin(self) -> None:
         """Puts our methods before the store's, on this object only."""
-        for name in ("add_documents", "add_texts", "delete", "aadd_documents", "aadd_texts", "adelete"):
+        for name in WRITES:
             setattr(self._store, name, getattr(self, f"_{name}")(getattr(self._store, name)))
+        for name in (*UPDATES, *OTHER_WRITES):
+            method = getattr(self._store, name, None)
+            if callable(method):
+                wrapped = self._aother if iscoroutinefunction(method) else self._other
+                setattr(self._store, name, wrapped(method, names_ids=name in UPDATES))
 
     def _add_documents(self, change_store: Callable[..., Any]) -> Callable[..., Any]:
         def add_documents(documents: Iterable[Document], *args: Any, **kwargs: Any) -> Any:
@@ -119,6 +134,20 @@ class _Watch:
 
         return adelete
 
+    def _other(self, change_store: Callable[..., Any], *, names_ids: bool) -> Callable[..., Any]:
+        def other(*args: Any, **kwargs: Any) -> Any:
+            with self._told(_update(args, kwargs) if names_ids else _deletion(None)):
+                return change_store(*args, **kwargs)
+
+        return other
+
+    def _aother(self, change_store: Callable[..., Any], *, names_ids: bool) -> Callable[..., Any]:
+        async def other(*args: Any, **kwargs: Any) -> Any:
+            async with self._atold(_update(args, kwargs) if names_ids else _deletion(None)):
+                return await change_store(*args, **kwargs)
+
+        return other
+
     @contextmanager
     def _told(self, change: _Change) -> Iterator[_Change]:
         self._tell_before(change)
@@ -179,6 +208,11 @@ def _addition(documents: Sequence[Document], ids: list[str | None] | None) -> _C
 
 def _deletion(ids: list[str | None] | None) -> _Change:
     return _Change([id for id in ids or [] if id], names_all=ids is not None)
+
+
+def _update(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Change:
+    """A change of the documents whose ids come first; what is there afterwards, the store itself is asked."""
+    return _deletion(_ids(args, {"ids": kwargs["document_id"]} if "document_id" in kwargs else kwargs, 0))
 
 
 def _note(change: _Change, documents: Sequence[Document], ids: Any) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 from llama_index.core import __version__ as llama_index_version
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.base import BaseLLM
+from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.tools.types import BaseTool
 from llama_index.core.vector_stores.types import MetadataFilters
@@ -23,6 +24,8 @@ NEUTRAL_FIELDS = frozenset(
     "api_key azure_ad_token token default_headers timeout request_timeout max_retries retries reuse_client verbose "
     "callback_manager rate_limiter calls call_count".split()
 )
+# Fields that LlamaIndex leaves out of a model's JSON, and that shape its answers all the same.
+LEFT_OUT_OF_JSON = frozenset("messages_to_prompt completion_to_prompt output_cls".split())
 # What is known to shape a search, by whatever class; of LlamaIndex's own classes, every plain value counts.
 RETRIEVER_SETTINGS = frozenset(
     "similarity_top_k filters vector_store_query_mode alpha doc_ids sparse_top_k hybrid_top_k kwargs top_k "
@@ -53,7 +56,7 @@ def model_settings(llm: BaseLLM) -> dict[str, Any]:
     """The model's class, metadata, and every field that can change its answer."""
     llm = wrapped(llm)
     fields = {name: _setting(getattr(llm, name)) for name, field in type(llm).model_fields.items()
-              if not field.exclude and name not in NEUTRAL_FIELDS}  # fmt: skip
+              if (name in LEFT_OUT_OF_JSON or not field.exclude) and name not in NEUTRAL_FIELDS}  # fmt: skip
     return {"class": _name(llm), "metadata": llm.metadata.model_dump(mode="json"), "fields": fields}
 
 
@@ -61,6 +64,12 @@ def wrapped(llm: BaseLLM) -> BaseLLM:
     """The model that answers, behind any SmartCacheLLM."""
     inner = getattr(llm, "cached_llm", None)
     return wrapped(inner) if isinstance(inner, BaseLLM) else llm
+
+
+def output_class_of(llm: BaseLLM) -> type[BaseModel] | None:
+    """The pydantic class that a structured model answers in."""
+    chosen = getattr(wrapped(llm), "output_cls", None)
+    return chosen if isinstance(chosen, type) and issubclass(chosen, BaseModel) else None
 
 
 def tool_settings(value: Any) -> Any:
@@ -132,8 +141,10 @@ def narrowed_to(retriever: BaseRetriever | None) -> list[str] | None:
 
 def _setting(value: Any) -> Any:
     """A field as it counts: a model inside as its settings, a function of a module by its name there."""
-    if isinstance(value, FunctionType) and "<" not in value.__qualname__:
+    if isinstance(value, FunctionType | MethodType) and "<" not in value.__qualname__:
         return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, BasePromptTemplate):
+        return _prompt(value, None)
     return model_settings(value) if isinstance(value, BaseLLM) else value
 
 
@@ -152,20 +163,26 @@ def _prompt(prompt: Any, llm: Any) -> Any:
 def _postprocessor(postprocessor: Any) -> Any:
     names = [name for name in type(postprocessor).model_fields if name not in NEUTRAL_FIELDS]
     fields = {name: getattr(postprocessor, name) for name in names}
-    return [_name(postprocessor), {name: value for name, value in fields.items() if _is_plain(value)}]
+    return [_name(postprocessor), {name: _setting(value) for name, value in fields.items() if _shapes(value)}]
 
 
 def _retriever(retriever: BaseRetriever) -> Any:
     own = type(retriever).__module__.startswith("llama_index.")
-    names = [name for name in vars(retriever) if own or name.removeprefix("_") in RETRIEVER_SETTINGS]
-    plain = {name: value for name in names if name != "_node_ids" and _is_plain(value := vars(retriever)[name])}
-    return [_name(retriever), plain, list(map(_retriever, _inner_retrievers(retriever)))]
+    known = {name for name in vars(retriever) if name.removeprefix("_") in RETRIEVER_SETTINGS}
+    plain = {name for name, value in vars(retriever).items() if own and name != "_node_ids" and _is_plain(value)}
+    settings = {name: vars(retriever)[name] for name in known | plain}
+    return [_name(retriever), settings, list(map(_retriever, _inner_retrievers(retriever)))]
 
 
 def _inner_retrievers(retriever: Any) -> Iterator[BaseRetriever]:
     for value in vars(retriever).values() if retriever is not None else ():
         parts = value if isinstance(value, list) else [value]
         yield from (part for part in parts if isinstance(part, BaseRetriever))
+
+
+def _shapes(value: Any) -> bool:
+    """Whether a postprocessor's field counts: its own values, the model it asks, what it asks it, and its functions."""
+    return _is_plain(value) or isinstance(value, BaseLLM | BasePromptTemplate | FunctionType | MethodType)
 
 
 def _is_plain(value: Any) -> bool:

@@ -19,9 +19,16 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import LLM, ToolSelection
 from pydantic import Field
 
-from llama_index_smartcache.configuration import fingerprint, model_settings, stable, tool_settings, wrapped
+from llama_index_smartcache.configuration import (
+    fingerprint,
+    model_settings,
+    output_class_of,
+    stable,
+    tool_settings,
+    wrapped,
+)
 from llama_index_smartcache.endings import finish_reason
-from llama_index_smartcache.messages import CHAT, COMPLETION, Form, R, Rendered, is_rendered, turn_of
+from llama_index_smartcache.messages import Form, R, Rendered, is_rendered, turn_of
 from smartcache import Answer, Request, SmartCache, Turn
 
 # Per-call choices for the cache alone; the model never sees them.
@@ -44,6 +51,8 @@ class SmartCacheLLM(FunctionCallingLLM):
     the user says on more than one line are compared whole: nobody can tell the question in them from its scaffolding.
     So are answers that call tools.
 
+    A pickled copy, as in an ingestion pipeline's workers, has a cache of its own: exact, and in memory.
+
     `response.additional_kwargs["smartcache"]` says what happened. Every field of a hit is as the model gave it, the
     token counts of that first call among them, except a `raw` that is a provider's own object: it is None, and
     `raw_dropped` says so. A hit fires no LLM event: no tokens were used.
@@ -57,6 +66,15 @@ class SmartCacheLLM(FunctionCallingLLM):
         inherited = {name: getattr(llm, name) for name in INHERITED}
         super().__init__(cached_llm=llm, cache=cache, scope=scope, **(inherited | fields))
 
+    def __getstate__(self) -> dict[str, Any]:
+        bare = self.model_copy()  # LlamaIndex drops what cannot be pickled, and from the object itself
+        del vars(bare)["cache"]
+        return super(SmartCacheLLM, bare).__getstate__()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.cache = SmartCache.open(mode="exact")
+
     @classmethod
     def class_name(cls) -> str:
         return "SmartCacheLLM"
@@ -67,35 +85,41 @@ class SmartCacheLLM(FunctionCallingLLM):
 
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         request = self._chat_request(messages, kwargs)
-        return self._answered(CHAT, request, lambda: self.cached_llm.chat(messages, **_for_model(kwargs)))
+        return self._answered(self._chats, request, lambda: self.cached_llm.chat(messages, **_for_model(kwargs)))
 
     async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         request = self._chat_request(messages, kwargs)
-        return await self._aanswered(CHAT, request, lambda: self.cached_llm.achat(messages, **_for_model(kwargs)))
+        return await self._aanswered(
+            self._chats, request, lambda: self.cached_llm.achat(messages, **_for_model(kwargs))
+        )
 
     def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponseGen:
         request = self._chat_request(messages, kwargs)
-        return self._streamed(CHAT, request, lambda: self.cached_llm.stream_chat(messages, **_for_model(kwargs)))
+        return self._streamed(self._chats, request, lambda: self.cached_llm.stream_chat(messages, **_for_model(kwargs)))
 
     async def astream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponseAsyncGen:
         request = self._chat_request(messages, kwargs)
-        return self._astreamed(CHAT, request, lambda: self.cached_llm.astream_chat(messages, **_for_model(kwargs)))
+        return self._astreamed(
+            self._chats, request, lambda: self.cached_llm.astream_chat(messages, **_for_model(kwargs))
+        )
 
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
         request, call = self._completion_request(prompt, formatted, kwargs), _for_model(kwargs)
-        return self._answered(COMPLETION, request, lambda: self.cached_llm.complete(prompt, formatted, **call))
+        return self._answered(self._texts, request, lambda: self.cached_llm.complete(prompt, formatted, **call))
 
     async def acomplete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
         request, call = self._completion_request(prompt, formatted, kwargs), _for_model(kwargs)
-        return await self._aanswered(COMPLETION, request, lambda: self.cached_llm.acomplete(prompt, formatted, **call))
+        return await self._aanswered(self._texts, request, lambda: self.cached_llm.acomplete(prompt, formatted, **call))
 
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponseGen:
         request, call = self._completion_request(prompt, formatted, kwargs), _for_model(kwargs)
-        return self._streamed(COMPLETION, request, lambda: self.cached_llm.stream_complete(prompt, formatted, **call))
+        return self._streamed(self._texts, request, lambda: self.cached_llm.stream_complete(prompt, formatted, **call))
 
     async def astream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponseAsyncGen:
         request, call = self._completion_request(prompt, formatted, kwargs), _for_model(kwargs)
-        return self._astreamed(COMPLETION, request, lambda: self.cached_llm.astream_complete(prompt, formatted, **call))
+        return self._astreamed(
+            self._texts, request, lambda: self.cached_llm.astream_complete(prompt, formatted, **call)
+        )
 
     def get_tool_calls_from_response(
         self, response: ChatResponse, error_on_no_tool_call: bool = True, **kwargs: Any
@@ -120,6 +144,14 @@ class SmartCacheLLM(FunctionCallingLLM):
         if not isinstance(self.cached_llm, FunctionCallingLLM):
             raise TypeError(f"{type(self.cached_llm).__name__} calls no tools: wrap a FunctionCallingLLM")
         return self.cached_llm
+
+    @property
+    def _chats(self) -> Form[ChatResponse]:
+        return Form(ChatResponse, output_class_of(self.cached_llm))
+
+    @property
+    def _texts(self) -> Form[CompletionResponse]:
+        return Form(CompletionResponse, output_class_of(self.cached_llm))
 
     def _chat_request(self, messages: Sequence[ChatMessage], kwargs: Mapping[str, Any]) -> Request:
         options = self._options("chat", kwargs, whole=is_rendered(messages))
@@ -147,8 +179,9 @@ class SmartCacheLLM(FunctionCallingLLM):
             live.append(call())
             return form.answer(live[-1], _reasons(live))
 
-        answer = self.cache.answer(request, generate)
-        return form.restored(answer) if answer.is_hit else form.marked(live[-1], None)
+        hits: list[R] = []
+        self.cache.answer(request, generate, restore=lambda hit: hits.append(form.restored(hit)))
+        return hits[-1] if hits else form.marked(live[-1], None)
 
     async def _aanswered(self, form: Form[R], request: Request, call: Callable[[], Awaitable[R]]) -> R:
         live: list[R] = []
@@ -157,8 +190,9 @@ class SmartCacheLLM(FunctionCallingLLM):
             live.append(await call())
             return form.answer(live[-1], _reasons(live))
 
-        answer = await self.cache.aanswer(request, generate)
-        return form.restored(answer) if answer.is_hit else form.marked(live[-1], None)
+        hits: list[R] = []
+        await self.cache.aanswer(request, generate, restore=lambda hit: hits.append(form.restored(hit)))
+        return hits[-1] if hits else form.marked(live[-1], None)
 
     def _streamed(self, form: Form[R], request: Request, call: Callable[[], Iterator[R]]) -> Generator[R, None, None]:
         def generate(*_: Any) -> Iterator[R | Answer]:

@@ -14,8 +14,10 @@ from llama_index.core.base.llms.types import (
     TextBlock,
     ToolCallBlock,
 )
+from pydantic import BaseModel
 
 from llama_index_smartcache.endings import worst
+from llama_index_smartcache.media import block_form
 from llama_index_smartcache.responses import MARK, mark
 from smartcache import Answer, Turn
 from smartcache.paths import words
@@ -44,7 +46,7 @@ def turn_of(message: ChatMessage) -> Turn:
     """A message as a turn; whatever is not its one text goes into the turn's data, where it must be equal."""
     more: dict[str, Any] = {}
     if len(message.blocks) != 1 or not isinstance(message.blocks[0], TextBlock):
-        more["blocks"] = [block.model_dump(mode="json") for block in message.blocks]
+        more["blocks"] = list(map(block_form, message.blocks))
     if message.additional_kwargs:
         more["additional_kwargs"] = message.additional_kwargs
     if message.role not in PLAIN:
@@ -60,10 +62,12 @@ def is_rendered(messages: Sequence[ChatMessage]) -> bool:
 
 
 class Form(Generic[R]):
-    """One kind of response of a model: how it is stored, how it comes back, how it streams."""
+    """One kind of response of a model: how it is stored, how it comes back, how it streams. `output` is the class of
+    the objects that a structured model gives in `raw`."""
 
-    def __init__(self, kind: type[R]) -> None:
+    def __init__(self, kind: type[R], output: type[BaseModel] | None = None) -> None:
         self._kind: type[R] = kind
+        self._output = output
 
     def streamed(self, last: R, heard: list[str], said: str) -> Answer:
         """The answer to store after a stream: its last piece, where that is what the pieces amount to."""
@@ -87,7 +91,10 @@ class Form(Generic[R]):
 
     def restored(self, hit: Answer) -> R:
         """The response that a stored answer was, as the caller's own, saying what happened."""
-        return self.marked(self._kind.model_validate(hit.payload["response"]), hit)
+        response = self._kind.model_validate(hit.payload["response"])
+        if (parsed := hit.payload.get("parsed")) is not None:
+            response = response.model_copy(update={"raw": self._parsed(parsed)})
+        return self.marked(response, hit)
 
     def replay(self, hit: Answer) -> Iterator[R]:
         """A hit as a stream: word by word, each piece with the text so far, the last one the whole response."""
@@ -111,12 +118,19 @@ class Form(Generic[R]):
     def _taken_down(self, response: R) -> dict[str, Any]:
         """Every field as JSON, except a `raw` that is a provider's own object: that is dropped, and a hit says so.
         Raises where any other field would not come back as it is."""
-        raw_dropped = not _is_json(response.raw)
-        kept = response.model_copy(update={"raw": None} if raw_dropped else {})
+        is_parsed = self._output is not None and type(response.raw) is self._output
+        raw_dropped = not is_parsed and not _is_json(response.raw)
+        kept = response.model_copy(update={"raw": None} if raw_dropped or is_parsed else {})
         stored = json.loads(json.dumps(kept.model_dump(mode="json"), allow_nan=False))
-        if self._kind.model_validate(stored) != kept:
+        parsed = json.loads(response.raw.model_dump_json()) if is_parsed and response.raw else None
+        if self._kind.model_validate(stored) != kept or (is_parsed and self._parsed(parsed) != response.raw):
             raise ValueError("the response would not come back as it is")
-        return {"response": stored, "raw_dropped": raw_dropped}
+        return {"response": stored, "raw_dropped": raw_dropped, "parsed": parsed}
+
+    def _parsed(self, parsed: Any) -> BaseModel:
+        if self._output is None:
+            raise ValueError("the class of a structured answer is not known")
+        return self._output.model_validate(parsed)
 
     @staticmethod
     def _is_plain(response: R) -> bool:
@@ -128,10 +142,6 @@ class Form(Generic[R]):
         message = {"role": MessageRole.ASSISTANT, "blocks": [{"block_type": "text", "text": text}]}
         said = {"message": message} if issubclass(self._kind, ChatResponse) else {"text": text}
         return self._kind.model_validate({**said, "delta": delta})
-
-
-CHAT = Form(ChatResponse)
-COMPLETION = Form(CompletionResponse)
 
 
 def _calls_tools(response: ChatResponse | CompletionResponse) -> bool:

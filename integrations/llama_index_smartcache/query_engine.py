@@ -19,6 +19,7 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_smartcache import configuration, endings
+from llama_index_smartcache.media import file_version
 from llama_index_smartcache.nodes import NodeChunk, chunk_of, copied
 from llama_index_smartcache.responses import Head, Keeping, as_stream, passed_by, restored, was_stream
 from smartcache import Answer, Chunk, Request, SmartCache, Turn
@@ -117,7 +118,7 @@ class SmartCacheQueryEngine(BaseQueryEngine):
         settings = configuration.fingerprint(configuration.engine_settings(self._query_engine))
         embedded = {"texts": query_bundle.custom_embedding_strs, "vector": query_bundle.embedding}
         options = {"engine": settings, "knowledge": self._knowledge, "nodes": self._narrowed_to, "embedded": embedded}
-        image = {"image": query_bundle.image_path} if query_bundle.image_path else None
+        image = {"image": _image(query_bundle.image_path)} if query_bundle.image_path else None
         request = Request([Turn("user", query_bundle.query_str, image)], self._scope, self._variant, options)
         if not _searches(self._query_engine):
             return request, None
@@ -205,6 +206,14 @@ class _Search:
     def _chunks(self, found: Sequence[NodeWithScore]) -> tuple[NodeChunk, ...]:
         own = copied(map(chunk_of, found))  # a store in memory hands out the very nodes that it keeps
         return tuple(chunk_of(node, self._source) for node in own)
+
+
+def _image(path: str) -> Any:
+    """A question's image by what it shows: one that cannot be read has no stable form."""
+    try:
+        return [path, file_version(path)]
+    except OSError:
+        return configuration.Unstable()
 
 
 def _searches(engine: BaseQueryEngine) -> bool:

@@ -115,8 +115,10 @@ class AnswerLayer:
 
     def update_knowledge(self, update: KnowledgeUpdate) -> int:
         """Takes an update in and returns how many answers a plain lookup no longer serves because of it."""
-        touched = self._entries.bases(_sources(update))
-        served = [basis for basis in touched if _is_served(self._knowledge.judge(basis))]
+        served: list[Basis] = []
+        with self._events.fail_open("invalidate"):  # what it makes stale may go uncounted, but never unheard
+            touched = self._entries.bases(_sources(update))
+            served = [basis for basis in touched if _is_served(self._knowledge.judge(basis))]
         self._entries.update_knowledge(self._knowledge, update)
         count = sum(not _is_served(self._knowledge.judge(basis)) for basis in served)
         self._events.emit("invalidated", count=count)
@@ -124,6 +126,8 @@ class AnswerLayer:
 
     def forget_where(self, scope: str | None, chunk_ids: Sequence[str] | None, older_than: float | None) -> int:
         """Removes what meets every condition given, and every trace of its text."""
+        if self._entries.is_gone:
+            return 0
         before = None if older_than is None else self._limits.clock() - older_than
         count = self.forget(self._entries.ids(scope=scope, chunk_ids=chunk_ids, created_before=before))
         self._entries.scrub()

@@ -60,6 +60,8 @@ class Entries:
         self._lock = threading.RLock()
         self._uses: dict[int, float] = {}
         self._unwritten: list[KnowledgeUpdate] = []
+        self._is_closed, self._last_count, self._last_bytes = False, 0, 0
+        self.is_gone = False  # closed, and in no file
         try:
             self._connection = connect(self.path)
         except DamagedStore as error:
@@ -163,15 +165,18 @@ class Entries:
         return [_basis_from(text) for (text,) in self._all(f"SELECT basis FROM answers WHERE {condition}", named)]
 
     def count(self) -> int:
-        return int(self._all("SELECT count(*) FROM answers")[0][0])
+        return self._last_count if self._is_closed else int(self._all("SELECT count(*) FROM answers")[0][0])
 
     def size_bytes(self) -> int:
-        return int(self._all("SELECT coalesce(sum(bytes), 0) FROM answers")[0][0])
+        return (
+            self._last_bytes if self._is_closed else int(self._all("SELECT coalesce(sum(bytes), 0) FROM answers")[0][0])
+        )
 
     def update_knowledge(self, knowledge: Knowledge, update: KnowledgeUpdate) -> None:
         """Applies an update on top of what other processes wrote, and writes it, in one transaction.
 
         Where the write fails, OSError is raised, `knowledge` has the update all the same, and the next one writes both.
+        Without a file there is nothing that could outlive the news: it is not raised.
         """
         with self._lock:
             self._unwritten.append(update)
@@ -179,6 +184,8 @@ class Entries:
                 self._write_updates(knowledge)
             except sqlite3.Error as error:
                 self._apply_unwritten(knowledge)
+                if self.path is None:
+                    return
                 raise OSError(f"the knowledge update was not written to {self.path}: {error}; call it again") from error
             self._unwritten.clear()
 
@@ -225,10 +232,15 @@ class Entries:
         return changed
 
     def close(self) -> None:
+        """Ends it; what `count` and `size_bytes` say stays."""
         with self._lock:
+            if self._is_closed:
+                return
             try:
                 self._write_uses()
+                self._last_count, self._last_bytes = self.count(), self.size_bytes()
             finally:
+                self._is_closed, self.is_gone = True, self.path is None
                 self._connection.close()
 
     def _one(self, condition: str, value: Any) -> Entry | None:

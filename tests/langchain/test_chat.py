@@ -167,6 +167,15 @@ def test_callbacks_of_the_model_behind_fire_once_too(model: Any, cache: Any) -> 
     assert model.callbacks[0].seen == ["start", "end"]
 
 
+def test_callbacks_of_both_fire_once_however_often_the_chat_is_made_anew(model: Any, cache: Any) -> None:
+    ours, theirs = _Callbacks(), _Callbacks()
+    model.callbacks = [theirs]
+    chat = ChatSmartCache(model=model, cache=cache, callbacks=[ours])
+    by_scope = chat.configurable_fields(scope=ConfigurableField(id="tenant"))
+    by_scope.with_config(configurable={"tenant": "ann"}).invoke(QUESTION)
+    assert (ours.seen, theirs.seen) == (["start", "end"], ["start", "end"])
+
+
 def test_a_streamed_hit_gives_tokens_to_callbacks(model: Any, cache: Any) -> None:
     chat = ChatSmartCache(model=model, cache=cache)
     chat.invoke(QUESTION)

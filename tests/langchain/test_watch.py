@@ -251,3 +251,63 @@ def test_a_vanished_source_is_seen_by_full_cleanup(indexed: Any) -> None:
     indexed.keep_all()
     indexed.run([], "full")
     assert not any(indexed.kept().values())
+
+
+# Methods of a store's own.
+
+
+class Updating(InMemoryVectorStore):
+    """A store with more ways to write than LangChain names."""
+
+    def update_document(self, document_id: str, document: Document) -> None:
+        self.update_documents([document_id], [document])
+
+    def update_documents(self, ids: list[str], documents: list[Document]) -> None:
+        for id, document in zip(ids, documents, strict=True):
+            self.store[id] = {**self.store[id], "text": document.page_content}
+
+    async def adelete_collection(self) -> None:
+        self.store.clear()
+
+    def delete_collection(self) -> None:
+        self.store.clear()
+
+
+@pytest.fixture
+def updating(cache: Any) -> Any:
+    store = watch_vectorstore(Updating(DeterministicFakeEmbedding(size=8)), cache, source="house")
+    store.add_documents(texts(a="one", b="two"))
+    for id, text in (("a", "one"), ("b", "two")):
+        keep(cache, id, text)
+    return store
+
+
+UPDATES = {
+    "update_document": lambda store, text: store.update_document("a", Document(page_content=text)),
+    "update_document by name": lambda store, text: store.update_document(
+        document_id="a", document=Document(page_content=text)
+    ),
+    "update_documents": lambda store, text: store.update_documents(["a"], [Document(page_content=text)]),
+}
+
+
+@pytest.mark.parametrize("update", UPDATES.values(), ids=UPDATES)
+def test_an_update_makes_stale_what_rests_on_it_and_nothing_else(updating: Any, cache: Any, update: Any) -> None:
+    update(updating, "changed")
+    assert kept(cache, "a", "b") == [False, True]
+
+
+@pytest.mark.parametrize("update", UPDATES.values(), ids=UPDATES)
+def test_an_update_with_equal_text_keeps_the_answers(updating: Any, cache: Any, update: Any) -> None:
+    update(updating, "one")
+    assert kept(cache, "a", "b") == [True, True]
+
+
+def test_a_collection_that_is_dropped_leaves_no_answer(updating: Any, cache: Any) -> None:
+    updating.delete_collection()
+    assert kept(cache, "a", "b") == [False, False]
+
+
+async def test_a_collection_that_is_dropped_by_coroutine_leaves_no_answer(updating: Any, cache: Any) -> None:
+    await updating.adelete_collection()
+    assert kept(cache, "a", "b") == [False, False]
