@@ -194,6 +194,17 @@ def test_an_error_inside_the_block_releases_the_prefix() -> None:
     assert store(prefixes, "cd") == 2
 
 
+def test_a_state_that_finds_no_room_beside_what_is_in_use_evicts_nothing() -> None:
+    prefixes = prefix_cache(max_bytes=3 * 10)
+    store(prefixes, "x")
+    store(prefixes, "abcde")
+    with prefixes.match("model", tokens_of("abcde.")):
+        assert store(prefixes, "zzzzzz") == 0
+        assert known(prefixes, "x.") == "x"
+        assert store(prefixes, "zzzzz") == 5
+    assert known(prefixes, "x.") == "", "it was the room for the last one"
+
+
 def test_an_unknown_policy_is_refused_with_the_ones_there_are() -> None:
     with pytest.raises(ValueError, match="use one of lru"):
         PrefixCache(policy="random")

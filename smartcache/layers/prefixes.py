@@ -65,6 +65,7 @@ class PrefixCache(Generic[SegmentT]):
         # Least recently used first. A path is touched from its end to its root, so a child always precedes its parent
         # and the search for a leaf to evict ends at the first node that nobody uses.
         self._nodes: OrderedDict[_Node[SegmentT], None] = OrderedDict()
+        self._in_use: set[_Node[SegmentT]] = set()  # the ends of what matches hold
         self._bytes = 0
         self._tokens = 0
 
@@ -134,6 +135,7 @@ class PrefixCache(Generic[SegmentT]):
             end = used[-1] if used else None
             if end is not None:
                 end.pins += 1
+                self._in_use.add(end)
             segments = tuple(node.segment for node in used if node.segment is not None)
         try:
             yield PrefixMatch(length, segments)
@@ -141,6 +143,8 @@ class PrefixCache(Generic[SegmentT]):
             if end is not None:
                 with self._lock:
                     end.pins -= 1
+                    if not end.pins:
+                        self._in_use.discard(end)
 
     def _walk(self, fingerprint: str, tokens: tuple[int, ...]) -> tuple[list[_Node[SegmentT]], int]:
         """The nodes from the root that share tokens with `tokens`, and how many tokens are shared."""
@@ -195,15 +199,17 @@ class PrefixCache(Generic[SegmentT]):
             self._nodes.move_to_end(node)
 
     def _make_room(self, nbytes: int) -> bool:
-        """Evict until `nbytes` more fit; False where even that is not enough."""
-        if nbytes > self.max_bytes:
+        """Evict until `nbytes` more fit; False, and nothing is evicted, where there is no room beside what is in use."""
+        if self._bytes + nbytes > self.max_bytes and self._held_bytes() + nbytes > self.max_bytes:
             return False
         while self._bytes + nbytes > self.max_bytes:
-            leaf = next((node for node in self._nodes if not node.children and not node.pins), None)
-            if leaf is None:
-                return False
-            self._drop(leaf)
+            self._drop(next(node for node in self._nodes if not node.children and not node.pins))
         return True
+
+    def _held_bytes(self) -> int:
+        """What cannot be evicted now: the ends in use, and all that leads to them."""
+        held = {node: None for end in self._in_use if end in self._nodes for node in _path_to(end)}
+        return sum(node.segment.nbytes for node in held if node.segment is not None)
 
     def _drop(self, leaf: _Node[SegmentT]) -> None:
         assert leaf.parent is not None
