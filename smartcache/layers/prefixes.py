@@ -199,7 +199,7 @@ class PrefixCache(Generic[SegmentT]):
             self._nodes.move_to_end(node)
 
     def _make_room(self, nbytes: int) -> bool:
-        """Evict until `nbytes` more fit; False, and nothing is evicted, where there is no room beside what is in use."""
+        """Evict until `nbytes` more fit; False, and nothing evicted, where there is no room beside what is in use."""
         if self._bytes + nbytes > self.max_bytes and self._held_bytes() + nbytes > self.max_bytes:
             return False
         while self._bytes + nbytes > self.max_bytes:
