@@ -15,6 +15,7 @@ from typing import Any
 from smartcache.dialogue import Dialogue
 from smartcache.errors import DamagedStore
 from smartcache.knowledge import Basis, Fact, Growth, Knowledge
+from smartcache.storage.columns import from_column, to_column
 from smartcache.storage.database import connect, file_in, set_aside
 from smartcache.types import Answer, ChunkRef, KnowledgeUpdate
 
@@ -80,7 +81,8 @@ class Entries:
             marks = ", ".join("?" * len(row))
             id = connection.execute(f"INSERT INTO answers ({names}) VALUES ({marks})", tuple(row.values())).lastrowid
             rests_on = (entry.basis.evidence or frozenset()) | (entry.basis.found or frozenset())
-            connection.executemany("INSERT INTO evidence VALUES (?, ?, ?)", [(id, r.source, r.id) for r in rests_on])
+            rows = [(id, to_column(ref.source), to_column(ref.id)) for ref in rests_on]
+            connection.executemany("INSERT INTO evidence VALUES (?, ?, ?)", rows)
         return int(id or 0)
 
     def by_key(self, key: str) -> Entry | None:
@@ -130,12 +132,12 @@ class Entries:
         """Ids of the entries that meet every condition given."""
         conditions, values = ["TRUE"], list[Any]()
         if scope is not None:
-            conditions, values = [*conditions, "scope = ?"], [*values, scope]
+            conditions, values = [*conditions, "scope = ?"], [*values, to_column(scope)]
         if created_before is not None:
             conditions, values = [*conditions, "created_at <= ?"], [*values, created_before]
         if chunk_ids is not None:
             inside = "id IN (SELECT entry FROM evidence WHERE chunk IN (SELECT value FROM json_each(?)))"
-            conditions, values = [*conditions, inside], [*values, json.dumps(list(chunk_ids))]
+            conditions, values = [*conditions, inside], [*values, json.dumps([*map(to_column, chunk_ids)])]
         return [id for (id,) in self._all(f"SELECT id FROM answers WHERE {' AND '.join(conditions)}", *values)]
 
     def least_used(self, *, above_entries: int, above_bytes: int) -> list[int]:
@@ -155,7 +157,7 @@ class Entries:
 
     def bases(self, sources: frozenset[str]) -> list[Basis]:
         """What the entries rest on that an update of `sources` may concern ("" among them: all)."""
-        named = json.dumps(sorted(sources)) if "" not in sources else "[]"
+        named = json.dumps(sorted(map(to_column, sources))) if "" not in sources else "[]"
         condition = (
             "json_array_length(?1) = 0 OR id NOT IN (SELECT entry FROM evidence) OR id IN "
             "(SELECT entry FROM evidence WHERE source = '' OR source IN (SELECT value FROM json_each(?1)))"
@@ -180,6 +182,9 @@ class Entries:
             except sqlite3.Error as error:
                 self._apply_unwritten(knowledge)
                 raise OSError(f"the knowledge update was not written to {self.path}: {error}; call it again") from error
+            except BaseException:
+                self._unwritten.remove(update)  # what cannot be taken in once never can, and would stop all others
+                raise
             self._unwritten.clear()
 
     def load_knowledge(self, knowledge: Knowledge) -> None:
@@ -192,10 +197,10 @@ class Entries:
         with self._transaction() as connection:
             self._load_written(knowledge)
             facts = self._apply_unwritten(knowledge)
-            rows = [(f.source, f.id, f.version, f.content, f.gone_since) for f in facts]
+            rows = [(*map(to_column, (f.source, f.id, f.version)), f.content, f.gone_since) for f in facts]
             connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?)", rows)
             connection.execute("DELETE FROM growth")
-            spans = [(g.source, g.kind, g.since, g.until) for g in knowledge.growth]
+            spans = [(to_column(g.source), g.kind, g.since, g.until) for g in knowledge.growth]
             connection.executemany("INSERT INTO growth VALUES (?, ?, ?, ?)", spans)
             connection.execute("INSERT OR REPLACE INTO counters VALUES ('knowledge', ?)", (knowledge.sequence,))
 
@@ -203,8 +208,10 @@ class Entries:
         return [fact for update in self._unwritten for fact in knowledge.apply(update)]
 
     def _load_written(self, knowledge: Knowledge) -> None:
-        facts = [Fact(*row) for row in self._all("SELECT source, chunk, version, content, gone_since FROM facts")]
-        growth = [Growth(*row) for row in self._all("SELECT source, kind, since, until FROM growth")]
+        rows = self._all("SELECT source, chunk, version, content, gone_since FROM facts")
+        facts = [Fact(*map(from_column, row[:3]), *row[3:]) for row in rows]
+        spans = self._all("SELECT source, kind, since, until FROM growth")
+        growth = [Growth(from_column(source), *rest) for source, *rest in spans]
         counted = self._all("SELECT value FROM counters WHERE name = 'knowledge'")
         knowledge.load(facts, growth, int(counted[0][0]) if counted else 0)
 
@@ -282,7 +289,7 @@ def _serialised(entry: Entry) -> dict[str, str | bytes | None]:
         "key": entry.key,
         "request": entry.request,
         "partition": entry.partition,
-        "scope": entry.scope,
+        "scope": to_column(entry.scope),
         "dialogue": json.dumps([entry.dialogue.history, entry.dialogue.question]),
         "state": entry.state,
         "answer": json.dumps(
@@ -307,7 +314,7 @@ def _entry_from(
     replayed = Answer(
         text, rests_on.evidence, payload, finish_reason=finish_reason, citations=cited, exact_only=exact_only
     )
-    return Entry(key, request, partition, scope, told, state, replayed, rests_on, created_at, id)
+    return Entry(key, request, partition, from_column(scope), told, state, replayed, rests_on, created_at, id)
 
 
 def _basis_text(basis: Basis) -> str:
