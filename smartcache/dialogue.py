@@ -67,12 +67,19 @@ class Dialogue:
         """The facts of what the user said before, as far as the question leans on it."""
         return Facts.of("\n".join(text for role, text in self.context if role == "user"))
 
+    @cached_property
+    def asked_facts(self) -> Facts:
+        """The facts of the question after what the user said before, as far as it leans on that."""
+        return Facts.of(self.query)
+
     def conflict(self, other: Dialogue) -> str | None:
         """Why the two can have no common answer, however near they lie, or None."""
         if bool(self.context) != bool(other.context):
             return "context"
         if self.question_facts.opposes(other.question_facts) or self.said_facts.opposes(other.said_facts):
             return "polarity"
+        if self.asked_facts.exchanges(other.asked_facts):
+            return "order"
         return None if self.facts.agree(other.facts) else "facts"
 
 
