@@ -143,8 +143,11 @@ def unseen_reason(dialogue: Dialogue, turns: Sequence[Turn], vectors: Remembered
         return "non_text"
     if not dialogue.question.strip():
         return "empty_question"
-    if not all(map(vectors.fits, [dialogue.question, *(text for _, text in dialogue.context)])):
+    seen = [dialogue.question, *(text for _, text in dialogue.context)]
+    if not all(map(vectors.fits, seen)):
         return "too_long"
+    if not all(map(vectors.reads, seen)):
+        return "unknown_words"
     return None
 
 
