@@ -99,7 +99,8 @@ class SmartCache:
         found = None if asked.is_fresh else self._retrievals.lookup(scope, query, search)
         if found is None:
             found = paths.checked((yield paths.SearchStep(query)))
-            self._retrievals.store(scope, query, search, found, asked.sequence)
+            if not self._answers.is_forgotten(asked):
+                self._retrievals.store(scope, query, search, found, asked.sequence)
         return found
 
     def _store(self, asked: Asked, answer: Answer, chunks: tuple[Chunk, ...] | None) -> bool:
@@ -205,17 +206,19 @@ class SmartCache:
     ) -> int:
         """Removes the answers that meet every condition given, their text on disk included; returns how many.
 
-        `older_than` is an age in seconds. Retrievals of the scope, or that found one of the chunks, go too.
+        `older_than` is an age in seconds. Retrievals of the scope, or that found one of the chunks, go too. Without an
+        age, answers of the scope that are under way in this process are not stored either.
         """
         if scope is None and chunk_ids is None and older_than is None:
             raise ValueError("say what to forget: scope=, chunk_ids= or older_than=; clear() forgets everything")
+        count = self._answers.forget_where(scope, chunk_ids, older_than)
         self._retrievals.forget(scope, chunk_ids)
-        return self._answers.forget_where(scope, chunk_ids, older_than)
+        return count
 
     def clear(self, scope: str | None = None) -> None:
         """Removes every answer, or every answer of one scope."""
-        self._retrievals.forget(scope)
         self._answers.forget_where(scope, None, None)
+        self._retrievals.forget(scope)
 
     def stats(self) -> Stats:
         """What happened since this cache was opened, and what it holds."""

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 from smartcache.dialogue import Dialogue
 from smartcache.errors import DamagedStore
 from smartcache.knowledge import Basis, Fact, Growth, Knowledge
-from smartcache.storage.columns import from_column, to_column
+from smartcache.storage.columns import basis_from, basis_text, from_column, refs, to_column
 from smartcache.storage.database import connect, file_in, set_aside
 from smartcache.types import Answer, ChunkRef, KnowledgeUpdate
 
@@ -73,8 +73,7 @@ class Entries:
     def store(self, entry: Entry) -> int:
         """Adds an entry, in place of the one with its key, and returns its id."""
         fields = _serialised(entry)
-        size = sum(len(value) for value in fields.values() if isinstance(value, str | bytes))
-        row = fields | {"created_at": entry.created_at, "used_at": entry.created_at, "bytes": size}
+        row = fields | {"created_at": entry.created_at, "used_at": entry.created_at, "bytes": _size_bytes(fields)}
         with self._transaction() as connection:
             connection.execute("DELETE FROM answers WHERE key = ?", (entry.key,))
             names = ", ".join(row)
@@ -84,6 +83,10 @@ class Entries:
             rows = [(id, to_column(ref.source), to_column(ref.id)) for ref in rests_on]
             connection.executemany("INSERT INTO evidence VALUES (?, ?, ?)", rows)
         return int(id or 0)
+
+    def bytes_of(self, entry: Entry) -> int:
+        """How many bytes an entry counts for."""
+        return _size_bytes(_serialised(entry))
 
     def by_key(self, key: str) -> Entry | None:
         return self._one("key = ?", key)
@@ -162,7 +165,7 @@ class Entries:
             "json_array_length(?1) = 0 OR id NOT IN (SELECT entry FROM evidence) OR id IN "
             "(SELECT entry FROM evidence WHERE source = '' OR source IN (SELECT value FROM json_each(?1)))"
         )
-        return [_basis_from(text) for (text,) in self._all(f"SELECT basis FROM answers WHERE {condition}", named)]
+        return [basis_from(text) for (text,) in self._all(f"SELECT basis FROM answers WHERE {condition}", named)]
 
     def count(self) -> int:
         return int(self._all("SELECT count(*) FROM answers")[0][0])
@@ -209,7 +212,7 @@ class Entries:
 
     def _load_written(self, knowledge: Knowledge) -> None:
         rows = self._all("SELECT source, chunk, version, content, gone_since FROM facts")
-        facts = [Fact(*map(from_column, row[:3]), *row[3:]) for row in rows]
+        facts = [Fact(from_column(s), from_column(c), from_column(v), *known) for s, c, v, *known in rows]
         spans = self._all("SELECT source, kind, since, until FROM growth")
         growth = [Growth(from_column(source), *rest) for source, *rest in spans]
         counted = self._all("SELECT value FROM counters WHERE name = 'knowledge'")
@@ -259,10 +262,11 @@ class Entries:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
+                self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # SQLite may have ended it itself: the disk is full
+                    self._connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
 
     def _write_uses(self) -> None:
         uses, self._uses = self._uses, {}
@@ -293,11 +297,15 @@ def _serialised(entry: Entry) -> dict[str, str | bytes | None]:
         "dialogue": json.dumps([entry.dialogue.history, entry.dialogue.question]),
         "state": entry.state,
         "answer": json.dumps(
-            [answer.text, answer.payload, answer.finish_reason, _refs(answer.citations), answer.exact_only]
+            [answer.text, answer.payload, answer.finish_reason, refs(answer.citations), answer.exact_only]
         ),
-        "basis": _basis_text(entry.basis),
+        "basis": basis_text(entry.basis),
     }
     return fields | {"checksum": _checksum(fields.values())}
+
+
+def _size_bytes(fields: Mapping[str, str | bytes | None]) -> int:
+    return sum(len(value) for value in fields.values() if value is not None)
 
 
 def _entry_from(
@@ -308,33 +316,13 @@ def _entry_from(
         raise DamagedStore(f"entry {id} is not what was stored; it is kept aside")
     history, question = json.loads(dialogue)
     text, payload, finish_reason, citations, exact_only = json.loads(answer)
-    rests_on = _basis_from(basis)
+    rests_on = basis_from(basis)
     cited = tuple(ChunkRef(*ref) for ref in citations)
     told = Dialogue(tuple((role, said) for role, said in history), question)
     replayed = Answer(
         text, rests_on.evidence, payload, finish_reason=finish_reason, citations=cited, exact_only=exact_only
     )
     return Entry(key, request, partition, from_column(scope), told, state, replayed, rests_on, created_at, id)
-
-
-def _basis_text(basis: Basis) -> str:
-    contents = sorted((*_refs([ref])[0], content) for ref, content in basis.contents)
-    evidence = None if basis.evidence is None else _refs(sorted(basis.evidence))
-    return json.dumps([evidence, None if basis.found is None else _refs(sorted(basis.found)), basis.sequence, contents])
-
-
-def _basis_from(text: str) -> Basis:
-    evidence, found, sequence, contents = json.loads(text)
-    return Basis(
-        None if evidence is None else frozenset(ChunkRef(*ref) for ref in evidence),
-        None if found is None else frozenset(ChunkRef(*ref) for ref in found),
-        sequence,
-        frozenset((ChunkRef(id, version, source), content) for id, version, source, content in contents),
-    )
-
-
-def _refs(refs: Iterable[ChunkRef]) -> list[tuple[str, str, str]]:
-    return [(ref.id, ref.version, ref.source) for ref in refs]
 
 
 def _checksum(parts: Iterable[str | bytes | None]) -> str:
