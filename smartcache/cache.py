@@ -171,9 +171,12 @@ class SmartCache:
 
     def retrieve(self, query: str, search: paths.Search, *, scope: str = "") -> tuple[Chunk, ...]:
         """What `search(query)` finds, from memory as long as no update can have changed it."""
-        return paths.walk_alone(
-            self._retrieve(self._desk.read(Request([Turn("user", query)], scope)), query, search), search
-        )
+        is_known = False
+        with self._events.fail_open("retrieve"):
+            self._answers.refresh()
+            is_known = True
+        asked = self._desk.read(Request([Turn("user", query)], scope, options=None if is_known else {"cache": False}))
+        return paths.walk_alone(self._retrieve(asked, query, search), search)
 
     def recognise(self, text: str) -> Recognised:
         """Which of the passages that searches found lately a prompt holds: its evidence, where only text is left."""
@@ -222,11 +225,15 @@ class SmartCache:
 
     def stats(self) -> Stats:
         """What happened since this cache was opened, and what it holds."""
-        return self._events.stats(self._entries.count(), self._entries.size_bytes(), self.mode)
+        entries = bytes = 0
+        with self._events.fail_open("stats"):
+            entries, bytes = self._entries.count(), self._entries.size_bytes()
+        return self._events.stats(entries, bytes, self.mode)
 
     def close(self) -> None:
         """Writes what is pending. A closed cache stores and finds nothing; requests go to the model."""
-        self._entries.close()
+        with self._events.fail_open("close"):
+            self._entries.close()
 
     def __enter__(self) -> Self:
         return self

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcache.embedding import RememberedVectors, Vector, unit
+from smartcache.embedding import Embedder, RememberedVectors, Vector, unit
 from smartcache.facts import Facts, content_words
 from smartcache.keys import canonical, digest
 from smartcache.types import Request, Turn
@@ -120,10 +120,11 @@ def request_bytes(request: Request) -> bytes:
     return canonical([request.scope, request.variant, relevant_options(request.options), turns])
 
 
-def partition_key(request: Request, embedder_name: str) -> str:
+def partition_key(request: Request, embedder: Embedder) -> str:
     """The key of all that must be equal for a semantic hit: scope, model, options, system prompt, tools, embedder."""
     hard = [[turn.role, turn.text, turn.data] for turn in request.turns if is_hard(turn)]
-    return digest("partition", request.scope, request.variant, relevant_options(request.options), hard, embedder_name)
+    vectors = [embedder.name, embedder.dimension]
+    return digest("partition", request.scope, request.variant, relevant_options(request.options), hard, vectors)
 
 
 def is_hard(turn: Turn) -> bool:

@@ -126,7 +126,8 @@ class Events:
     def stats(self, entries: int, bytes: int, mode: str) -> Stats:
         hits = self.counts("hit")
         misses, bypasses = self.counts("miss"), self.counts("bypass")
-        seconds = sorted(self._seconds)
+        with self._lock:
+            seconds = sorted(self._seconds)
         return Stats(
             requests=sum(hits.values()) + sum(misses.values()) + sum(bypasses.values()),
             exact=hits.get("exact", 0),

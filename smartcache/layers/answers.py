@@ -66,8 +66,7 @@ class AnswerLayer:
         if asked.refresh:
             refusals.append("refresh")
             return
-        if self._entries.changed_elsewhere():
-            self._entries.load_knowledge(self._knowledge)
+        self.refresh()
         exact = self._alive(self._entries.by_key(asked.key), refusals)
         if exact and exact.request == asked.bytes:
             yield Hit(exact, "exact", 1.0)
@@ -82,6 +81,10 @@ class AnswerLayer:
                         refusals.append(reason)
                     else:
                         yield Hit(entry, "semantic", similarity)
+
+    def refresh(self) -> None:
+        """Takes in what other processes know by now."""
+        self._entries.refresh_knowledge(self._knowledge)
 
     def store(self, asked: Asked, answer: Answer, basis: Basis) -> bool:
         """Keeps an answer that ended well and rests on what is still so. Otherwise False, and why is counted."""
@@ -136,8 +139,10 @@ class AnswerLayer:
 
     def update_knowledge(self, update: KnowledgeUpdate) -> int:
         """Takes an update in and returns how many answers a plain lookup no longer serves because of it."""
-        touched = self._entries.bases(_sources(update))
-        served = [basis for basis in touched if _is_served(self._knowledge.judge(basis))]
+        served: list[Basis] = []
+        with self._events.fail_open("invalidated"):  # a count that fails keeps no update out
+            touched = self._entries.bases(_sources(update))
+            served = [basis for basis in touched if _is_served(self._knowledge.judge(basis))]
         self._entries.update_knowledge(self._knowledge, update)
         count = sum(not _is_served(self._knowledge.judge(basis)) for basis in served)
         self._events.emit("invalidated", count=count)

@@ -227,11 +227,13 @@ class Entries:
         """(key, state) of the requests that the answer stored under key `answer` was wrong for."""
         return self._all("SELECT asked, state FROM wrong WHERE answer = ?", answer)
 
-    def changed_elsewhere(self) -> bool:
-        """Whether another process has written since this was last asked."""
-        version = self._read_version()
-        changed, self._version = version != self._version, version
-        return changed
+    def refresh_knowledge(self, knowledge: Knowledge) -> None:
+        """As `load_knowledge`, where another process has written since. Who asks meanwhile waits for it."""
+        with self._lock:
+            version = self._read_version()
+            if version != self._version:
+                self.load_knowledge(knowledge)
+                self._version = version
 
     def close(self) -> None:
         with self._lock:
