@@ -64,7 +64,7 @@ def assemble(
         AnswerLayer(entries, knowledge, forgets, events, semantic, limits),
         RetrievalCache(knowledge),
         Desk(knowledge, forgets, events, cache_sampled=cache_sampled),
-        Flights(),
+        Flights(on_given_up=lambda: events.emit("miss", "given_up")),
     )
 
 

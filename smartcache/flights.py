@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
@@ -19,11 +19,12 @@ class Flights:
     `join(key)` yields at once for the first, and for the others when the first is over, however it ended; for the key
     None, always at once. Nobody waits twice, nor longer than `max_wait_seconds` (a stream that its reader leaves half
     read is over when it is closed), nor while others may wait for it: a `generate` that asks the cache, who has a
-    stream half read, and a plain call inside a running event loop.
+    stream half read, and a plain call inside a running event loop. `on_given_up` is called for each who is cancelled
+    while it waits.
     """
 
-    def __init__(self, max_wait_seconds: float = 120.0) -> None:
-        self._max_wait_seconds = max_wait_seconds
+    def __init__(self, max_wait_seconds: float = 120.0, *, on_given_up: Callable[[], object] = lambda: None) -> None:
+        self._max_wait_seconds, self._on_given_up = max_wait_seconds, on_given_up
         self._flights: dict[str, Future[None]] = {}
         self._lock = threading.Lock()
 
@@ -32,7 +33,8 @@ class Flights:
         mine, flight = self._board(key)
         try:
             if not mine and flight and not _in_event_loop():
-                wait([flight], self._max_wait_seconds)
+                with self._told():
+                    wait([flight], self._max_wait_seconds)
             yield
         finally:
             self._leave(key, flight if mine else None)
@@ -42,10 +44,19 @@ class Flights:
         mine, flight = self._board(key)
         try:
             if not mine and flight:
-                await asyncio.wait([asyncio.wrap_future(flight)], timeout=self._max_wait_seconds)
+                with self._told():
+                    await asyncio.wait([asyncio.wrap_future(flight)], timeout=self._max_wait_seconds)
             yield
         finally:
             self._leave(key, flight if mine else None)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._on_given_up()
+            raise
 
     def _board(self, key: str | None) -> tuple[bool, Future[None] | None]:
         if key is None:

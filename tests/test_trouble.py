@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import threading
 
 import pytest
 
 from smartcache import KnowledgeUpdate, Request, SmartCache, Turn
-from smartcache.testing import BagOfWordsEmbedder, FakeModel, FakeSearch, chunk
+from smartcache.testing import BagOfWordsEmbedder, FakeClock, FakeModel, FakeSearch, chunk
 
 RESET, RESET_REWORDED = "How do I reset the hub to factory settings?", "To factory settings, how do I reset the hub?"
 NAME, NAME_REWORDED = "How do I rename a room of the house?", "A room of the house, how do I rename?"
@@ -111,3 +112,32 @@ def test_an_update_in_another_process_reaches_retrievals(tmp_path):
         elsewhere.update_knowledge(KnowledgeUpdate(changed=[chunk("a", "new")]))
         search.chunks = [chunk("a", "new")]
         assert here.retrieve("a question", search) == (chunk("a", "new"),)
+
+
+def test_a_clock_that_is_set_back_evicts_no_newcomer_and_hides_nothing_from_forget():
+    clock = FakeClock()
+    with SmartCache.open(mode="exact", max_entries=2, clock=clock, strict=True) as cache:
+        cache.answer(ask("one"), FakeModel())
+        cache.answer(ask("two"), FakeModel())
+        clock.advance(-1_000)
+        cache.answer(ask("three"), FakeModel())
+        assert [cache.lookup(ask(text)) is not None for text in ("one", "two", "three")] == [False, True, True]
+        assert cache.forget(older_than=10.0) == 0
+        assert cache.forget(older_than=0) == 2
+
+
+def test_a_request_that_is_cancelled_while_it_waits_is_counted_too():
+    async def slowly(request, chunks):
+        await asyncio.sleep(0.05)
+        return "an answer"
+
+    async def first_and_given_up(cache):
+        tasks = [asyncio.create_task(cache.aanswer(ask(RESET), slowly)) for _ in range(3)]
+        await asyncio.sleep(0.02)
+        tasks[1].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    with SmartCache.open(mode="exact", strict=True) as cache:
+        asyncio.run(first_and_given_up(cache))
+        stats = cache.stats()
+        assert (stats.requests, stats.exact, dict(stats.misses)) == (3, 1, {"given_up": 1, "new": 1})

@@ -150,7 +150,8 @@ class AnswerLayer:
 
     def forget_where(self, scope: str | None, chunk_ids: Sequence[str] | None, older_than: float | None) -> int:
         """Removes what meets every condition given, and every trace of its text."""
-        before = None if older_than is None else self._limits.clock() - older_than
+        # whatever is older than nothing is everything, also what was stored before the clock was set back
+        before = self._limits.clock() - older_than if older_than else None
         with self._writing:
             if not older_than:
                 self._forgets.note(scope)  # what is under way now is not old

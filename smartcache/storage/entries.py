@@ -73,8 +73,10 @@ class Entries:
     def store(self, entry: Entry) -> int:
         """Adds an entry, in place of the one with its key, and returns its id."""
         fields = _serialised(entry)
-        row = fields | {"created_at": entry.created_at, "used_at": entry.created_at, "bytes": _size_bytes(fields)}
+        row: dict[str, Any] = fields | {"created_at": entry.created_at, "bytes": _size_bytes(fields)}
         with self._transaction() as connection:
+            latest = connection.execute("SELECT max(used_at) FROM answers").fetchone()[0]
+            row["used_at"] = max(entry.created_at, latest or entry.created_at)  # a clock set back makes it no older
             connection.execute("DELETE FROM answers WHERE key = ?", (entry.key,))
             names = ", ".join(row)
             marks = ", ".join("?" * len(row))
