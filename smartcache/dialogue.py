@@ -68,13 +68,20 @@ class Dialogue:
         return Facts.of("\n".join(text for role, text in self.context if role == "user"))
 
     @cached_property
+    def earlier_facts(self) -> Facts:
+        """The facts of what the user said before, where a question that stands alone may still mean it by "the device";
+        none where it names what it means."""
+        may_mean_it = _DEFINITE.search(self.question) and not self.context and not self.question_facts.names
+        return Facts.of("\n".join(text for role, text in self.history if role == "user" and may_mean_it))
+
+    @cached_property
     def asked_facts(self) -> Facts:
         """The facts of the question after what the user said before, as far as it leans on that."""
         return Facts.of(self.query)
 
     def conflict(self, other: Dialogue) -> str | None:
         """Why the two can have no common answer, however near they lie, or None."""
-        if bool(self.context) != bool(other.context):
+        if bool(self.context) != bool(other.context) or self.earlier_facts.part_from(other.earlier_facts):
             return "context"
         if self.question_facts.opposes(other.question_facts) or self.said_facts.opposes(other.said_facts):
             return "polarity"

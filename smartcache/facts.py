@@ -69,6 +69,10 @@ class Facts:
         """Whether each text mentions every hard fact of the other."""
         return all(map(other.mentions, self.hard)) and all(map(self.mentions, other.hard))
 
+    def part_from(self, other: Facts) -> bool:
+        """Whether both texts state hard facts, and not the same."""
+        return bool(self.hard and other.hard) and not self.agree(other)
+
     def exchanges(self, other: Facts) -> bool:
         """Whether two words stand in each other's place, as in "from A to B" and "from B to A"."""
         left, came = _moves(self.places, other.places), _moves(other.places, self.places)

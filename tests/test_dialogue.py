@@ -151,3 +151,25 @@ def test_a_sign_that_an_embedder_may_not_know_is_a_hard_fact(one, other):
 def test_hardly_ever_is_a_negation():
     one, other = Dialogue((), "Can employees hardly ever enter?"), Dialogue((), "Can employees ever enter?")
     assert one.conflict(other) == "polarity"
+
+
+RESET_IT = "How do I reset the device to factory settings?"
+
+
+def after(*said: str, question: str = RESET_IT) -> Dialogue:
+    return Dialogue(tuple(("user", text) for text in said), question)
+
+
+def test_what_the_device_is_may_have_been_said_before():
+    assert after("I have a Halden One").conflict(after("I have a Halden Two")) == "context"
+    assert after("I have a Halden One").conflict(after("I have got a Halden One")) is None
+
+
+def test_a_question_that_stands_alone_needs_no_history_on_both_sides():
+    assert after("I have a Halden One").conflict(after()) is None
+    assert after("What a day").conflict(after("I have a Halden Two")) is None
+
+
+def test_a_question_that_names_what_it_means_stands_alone_after_any_history():
+    question = "How do I reset the Halden Two to factory settings?"
+    assert after("I was in Oslo", question=question).conflict(after("I was in Rome", question=question)) is None
