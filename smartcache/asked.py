@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 
+from smartcache.begun import Begun, Forgets, Moment
 from smartcache.dialogue import Dialogue, request_bytes
 from smartcache.errors import UnstableKey
 from smartcache.events import Events
@@ -14,22 +13,25 @@ from smartcache.knowledge import Knowledge
 from smartcache.policy import samples
 from smartcache.types import Answer, Request
 
-MAX_BEGUN = 10_000
-
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request with its keys. `sequence`: how many knowledge updates were known when it began. `bypass`: why the
-    cache has no part in it, or None. `refresh`: answer anew, and store. `exact_only`: no near question will do."""
+    """One request with its keys. `began`: what was known and forgotten by then. `bypass`: why the cache has no part in
+    it, or None. `refresh`: answer anew, and store. `exact_only`: no near question will do."""
 
     request: Request
-    sequence: int
+    began: Moment
     bypass: str | None = None
     refresh: bool = False
     exact_only: bool = False
     key: str = ""
     bytes: bytes = b""
     dialogue: Dialogue = field(default_factory=lambda: Dialogue((), ""))
+
+    @property
+    def sequence(self) -> int:
+        """How many knowledge updates were known when it began."""
+        return self.began.updates
 
     @property
     def is_fresh(self) -> bool:
@@ -46,10 +48,10 @@ class Desk:
     """Takes requests in. `options["cache"]` may be False (pass the cache by), "refresh", or "exact" (compare the whole
     request and embed nothing: for prompts whose question cannot be told from what surrounds it)."""
 
-    def __init__(self, knowledge: Knowledge, events: Events, *, cache_sampled: bool) -> None:
-        self._knowledge, self._events, self._cache_sampled = knowledge, events, cache_sampled
-        self._begun: OrderedDict[str, int] = OrderedDict()
-        self._lock = threading.Lock()
+    def __init__(self, knowledge: Knowledge, forgets: Forgets, events: Events, *, cache_sampled: bool) -> None:
+        self._knowledge, self._forgets, self._events = knowledge, forgets, events
+        self._cache_sampled = cache_sampled
+        self._begun = Begun()
 
     def ask(self, request: Request) -> Asked:
         """The request with its keys; one that passes the cache by is counted."""
@@ -60,30 +62,24 @@ class Desk:
 
     def begin(self, asked: Asked, hit: Answer | None) -> None:
         """Notes when a request began that was not answered here: its answer may be stored later."""
-        with self._lock:
-            self._begun.pop(asked.key, None)
-            if hit is None:
-                self._begun[asked.key] = asked.sequence
-            while len(self._begun) > MAX_BEGUN:
-                self._begun.popitem(last=False)
+        if hit is None and asked.bypass is None:
+            self._begun.note(asked.key, asked.began)
 
     def ask_to_store(self, request: Request) -> Asked:
         """The request as of when it was looked up, or as of now where it was not."""
         asked = self.read(request)
-        with self._lock:
-            sequence = self._begun.pop(asked.key, asked.sequence)
-        return replace(asked, sequence=sequence, refresh=False)
+        return replace(asked, began=self._begun.end(asked.key, asked.began), refresh=False)
 
     def read(self, request: Request) -> Asked:
         """The request with its keys, uncounted."""
-        sequence = self._knowledge.sequence
+        began = Moment(self._knowledge.sequence, self._forgets.count(request.scope))
         choice = (request.options or {}).get("cache")
         try:
             raw = request_bytes(request)
         except UnstableKey as error:
             self._events.emit("trouble", "unstable_key", error=error)
-            return Asked(request, sequence, "unstable_key", dialogue=Dialogue.of(request))
+            return Asked(request, began, "unstable_key", dialogue=Dialogue.of(request))
         bypass = "sampling" if samples(request.options) and not self._cache_sampled else None
         bypass = "requested" if choice is False else bypass
         refresh, exact_only = choice == "refresh", choice == "exact"
-        return Asked(request, sequence, bypass, refresh, exact_only, digest(raw), raw, Dialogue.of(request))
+        return Asked(request, began, bypass, refresh, exact_only, digest(raw), raw, Dialogue.of(request))

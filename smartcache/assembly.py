@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from smartcache.asked import Desk
+from smartcache.begun import Forgets
 from smartcache.embedding import Embedder
 from smartcache.events import Events
 from smartcache.flights import Flights
@@ -51,7 +52,7 @@ def assemble(
     entries = Entries(
         path, strict=events.strict, on_damage=lambda error: events.emit("trouble", "damaged", error=error)
     )
-    knowledge = Knowledge()
+    knowledge, forgets = Knowledge(), Forgets()
     entries.load_knowledge(knowledge)
     semantic = SemanticIndex(entries, used, policy or ThresholdPolicy()) if used else None
     return Parts(
@@ -60,10 +61,10 @@ def assemble(
         events,
         entries,
         knowledge,
-        AnswerLayer(entries, knowledge, events, semantic, limits),
+        AnswerLayer(entries, knowledge, forgets, events, semantic, limits),
         RetrievalCache(knowledge),
-        Desk(knowledge, events, cache_sampled=cache_sampled),
-        Flights(),
+        Desk(knowledge, forgets, events, cache_sampled=cache_sampled),
+        Flights(on_given_up=lambda: events.emit("miss", "given_up")),
     )
 
 

@@ -110,7 +110,8 @@ class SmartCache:
         found = None if asked.is_fresh else self._retrievals.lookup(scope, query, search)
         if found is None:
             found = paths.checked((yield paths.SearchStep(query)))
-            self._retrievals.store(scope, query, search, found, asked.sequence)
+            if not self._answers.is_forgotten(asked):
+                self._retrievals.store(scope, query, search, found, asked.sequence)
         return found
 
     def _store(self, asked: Asked, answer: Answer, chunks: tuple[Chunk, ...] | None) -> bool:
@@ -198,9 +199,12 @@ class SmartCache:
 
     def retrieve(self, query: str, search: paths.Search, *, scope: str = "") -> tuple[Chunk, ...]:
         """What `search(query)` finds, from memory as long as no update can have changed it."""
-        return paths.walk_alone(
-            self._retrieve(self._desk.read(Request([Turn("user", query)], scope)), query, search), search
-        )
+        is_known = False
+        with self._events.fail_open("retrieve"):
+            self._answers.refresh()
+            is_known = True
+        asked = self._desk.read(Request([Turn("user", query)], scope, options=None if is_known else {"cache": False}))
+        return paths.walk_alone(self._retrieve(asked, query, search), search)
 
     def recognise(self, text: str) -> Recognised:
         """Which of the passages that searches found lately a prompt holds: its evidence, where only text is left."""
@@ -233,25 +237,31 @@ class SmartCache:
     ) -> int:
         """Removes the answers that meet every condition given, their text on disk included; returns how many.
 
-        `older_than` is an age in seconds. Retrievals of the scope, or that found one of the chunks, go too.
+        `older_than` is an age in seconds. Retrievals of the scope, or that found one of the chunks, go too. Without an
+        age, answers of the scope that are under way in this process are not stored either.
         """
         if scope is None and chunk_ids is None and older_than is None:
             raise ValueError("say what to forget: scope=, chunk_ids= or older_than=; clear() forgets everything")
+        count = self._answers.forget_where(scope, chunk_ids, older_than)
         self._retrievals.forget(scope, chunk_ids)
-        return self._answers.forget_where(scope, chunk_ids, older_than)
+        return count
 
     def clear(self, scope: str | None = None) -> None:
         """Removes every answer, or every answer of one scope."""
-        self._retrievals.forget(scope)
         self._answers.forget_where(scope, None, None)
+        self._retrievals.forget(scope)
 
     def stats(self) -> Stats:
         """What happened since this cache was opened, and what it holds."""
-        return self._events.stats(self._entries.count(), self._entries.size_bytes(), self.mode)
+        entries = bytes = 0
+        with self._events.fail_open("stats"):
+            entries, bytes = self._entries.count(), self._entries.size_bytes()
+        return self._events.stats(entries, bytes, self.mode)
 
     def close(self) -> None:
         """Writes what is pending. A closed cache stores and finds nothing; requests go to the model."""
-        self._entries.close()
+        with self._events.fail_open("close"):
+            self._entries.close()
 
     def __deepcopy__(self, memo: object) -> Self:
         """Itself: a copy of an application's chain shares the cache."""

@@ -67,12 +67,26 @@ class Dialogue:
         """The facts of what the user said before, as far as the question leans on it."""
         return Facts.of("\n".join(text for role, text in self.context if role == "user"))
 
+    @cached_property
+    def earlier_facts(self) -> Facts:
+        """The facts of what the user said before, where a question that stands alone may still mean it by "the device";
+        none where it names what it means."""
+        may_mean_it = _DEFINITE.search(self.question) and not self.context and not self.question_facts.names
+        return Facts.of("\n".join(text for role, text in self.history if role == "user" and may_mean_it))
+
+    @cached_property
+    def asked_facts(self) -> Facts:
+        """The facts of the question after what the user said before, as far as it leans on that."""
+        return Facts.of(self.query)
+
     def conflict(self, other: Dialogue) -> str | None:
         """Why the two can have no common answer, however near they lie, or None."""
-        if bool(self.context) != bool(other.context):
+        if bool(self.context) != bool(other.context) or self.earlier_facts.part_from(other.earlier_facts):
             return "context"
         if self.question_facts.opposes(other.question_facts) or self.said_facts.opposes(other.said_facts):
             return "polarity"
+        if self.asked_facts.exchanges(other.asked_facts):
+            return "order"
         return None if self.facts.agree(other.facts) else "facts"
 
 
@@ -137,8 +151,11 @@ def unseen_reason(dialogue: Dialogue, turns: Sequence[Turn], vectors: Remembered
         return "non_text"
     if not dialogue.question.strip():
         return "empty_question"
-    if not all(map(vectors.fits, [dialogue.question, *(text for _, text in dialogue.context)])):
+    seen = [dialogue.question, *(text for _, text in dialogue.context)]
+    if not all(map(vectors.fits, seen)):
         return "too_long"
+    if not all(map(vectors.reads, seen)):
+        return "unknown_words"
     return None
 
 

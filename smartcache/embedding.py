@@ -15,7 +15,8 @@ Vector = NDArray[np.float32]
 
 class Embedder(Protocol):
     """Turns texts into vectors. `name` identifies model, revision and prompt prefix: it enters every key made from
-    its vectors. `max_tokens` is the longest input that it reads in full."""
+    its vectors. `max_tokens` is the longest input that it reads in full. One that also has `reads(text) -> bool` is not
+    asked about texts with words that it has no token for: to it, they are all the same word."""
 
     @property
     def name(self) -> str: ...
@@ -60,6 +61,11 @@ class RememberedVectors:
         """
         is_short = text.isascii() and 2 * len(text) <= self.embedder.max_tokens
         return is_short or self.embedder.count_tokens(text) <= self.embedder.max_tokens
+
+    def reads(self, text: str) -> bool:
+        """Whether the embedder has a token for every word of `text`, as far as it can tell."""
+        reads = getattr(self.embedder, "reads", None)
+        return reads is None or bool(reads(text))
 
     def clear(self) -> None:
         with self._lock:

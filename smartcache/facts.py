@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations, pairwise
 
 from smartcache.wording import (
+    ALIGNING,
     ANTONYMS,
     CHINESE_ANTONYMS,
     CHINESE_NEGATION,
@@ -24,13 +27,15 @@ class Facts:
     """What a text states or asks that no similarity may blur.
 
     `hard`: numbers, identifiers, quoted strings and the words of names, in small letters. `words`: every word of the
-    text, so that a name written small still counts as mentioned; `stems`: theirs. `sides`: (axis, side) of each
+    text, so that a name written small still counts as mentioned; `stems`: theirs. `places`: what each word follows.
+    `sides`: (axis, side) of each
     opposite, as in open / closed. `negations`: how many. `asks`: when, where, who, where the question says so.
     """
 
     hard: frozenset[str]
     words: frozenset[str]
     stems: frozenset[str]
+    places: Mapping[str, frozenset[str]]
     sides: frozenset[tuple[int, int]]
     negations: int
     asks: frozenset[str]
@@ -44,6 +49,7 @@ class Facts:
             hard=frozenset(_hard(text)),
             words=frozenset(words) | frozenset(_number(word) for word in words if word in NUMBER_WORDS),
             stems=stems,
+            places=_places(text),
             sides=frozenset(_sides(text, stems.union(words))),
             negations=_negations(text, words),
             asks=frozenset(kind for pattern, kind in _ASKS if pattern.search(text)),
@@ -60,6 +66,17 @@ class Facts:
     def agree(self, other: Facts) -> bool:
         """Whether each text mentions every hard fact of the other."""
         return all(map(other.mentions, self.hard)) and all(map(self.mentions, other.hard))
+
+    def part_from(self, other: Facts) -> bool:
+        """Whether both texts state hard facts, and not the same."""
+        return bool(self.hard and other.hard) and not self.agree(other)
+
+    def exchanges(self, other: Facts) -> bool:
+        """Whether two words stand in each other's place, as in "from A to B" and "from B to A"."""
+        left, came = _moves(self.places, other.places), _moves(other.places, self.places)
+        return any(
+            left[one] & came[two] and left[two] & came[one] for one, two in combinations(sorted(left.keys() & came), 2)
+        )
 
     def opposes(self, other: Facts) -> bool:
         """Whether one asks the opposite of the other, or something else about the same."""
@@ -87,6 +104,8 @@ _OPERATION = re.compile(r"(?<=\d)\s*([-+*/×÷^])\s*(?=\d)")
 _IDENTIFIER = re.compile(
     r"\b(?=\w*\d)(?=\w*[A-Za-z_])[\w]+(?:[-.:]\w+)*\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|(?<!\w)(?:[$@#]|--?)[A-Za-z][\w-]*"
 )
+_SIGNS = frozenset(("So", "Sc", "No"))  # emoji, currencies, fractions: an embedder may know none of them
+_STEP = re.compile(r"[\u3400-\u9fff\u3040-\u30ff]|[^\W_]+(?:[-'_.][^\W_]+)*|[-+*/×÷^<>=]+")
 _SENTENCE = re.compile(r"(?<=[.!?。！？:;\n])\s*")
 _NAME = re.compile(r"[A-Z][\w&'-]*|[A-Z]{2,}")
 _ASKS = [(re.compile(rf"\b(?:{pattern})\b", re.I), kind) for pattern, kind in INTERROGATIVES]
@@ -98,6 +117,7 @@ def _hard(text: str) -> Iterator[str]:
     for pattern in (_ADDRESS, _IDENTIFIER):
         yield from (found.lower() for found in pattern.findall(text))
     yield from map(_number, _NUMBER.findall(text))
+    yield from (letter for letter in text if not letter.isascii() and unicodedata.category(letter) in _SIGNS)
     yield from _OPERATION.findall(text)
     yield from (_number(word) for word in map(str.lower, _WORD.findall(text)) if word in NUMBER_WORDS)
     for sentence in _SENTENCE.split(text):
@@ -114,6 +134,22 @@ def _names(sentence: str) -> Iterator[str]:
         follows = words[place + 1 : place + 2]
         if place or word.endswith("'s") or word.isupper() or (follows and _NAME.match(follows[0])):
             yield word.removesuffix("'s").lower()
+
+
+def _places(text: str) -> Mapping[str, frozenset[str]]:
+    """What each word follows; of Chinese, each sign."""
+    places: dict[str, set[str]] = {}
+    for before, word in pairwise(["", *map(str.lower, _STEP.findall(text))]):
+        places.setdefault(word, set()).add(before)
+    return {word: frozenset(before) for word, before in places.items()}
+
+
+def _moves(places: Mapping[str, frozenset[str]], others: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """What a word that carries meaning follows here and not there, where both have it; what is lined up with others
+    ("A and B") may stand in any order."""
+    words = (places.keys() & others.keys()) - SENTENCE_STARTERS - ALIGNING
+    moved = {word: places[word] - others[word] for word in words}
+    return {word: before for word, before in moved.items() if before and before.isdisjoint(ALIGNING)}
 
 
 def _number(found: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 
-_aboard: ContextVar[frozenset[str]] = ContextVar("smartcache_aboard", default=frozenset())
+# The flights that this thread or task holds. Those that are over stay in it until the next: they hold nobody up.
+_aboard: ContextVar[frozenset[Future[None]]] = ContextVar("smartcache_aboard", default=frozenset())
 
 
 class Flights:
@@ -17,12 +18,13 @@ class Flights:
 
     `join(key)` yields at once for the first, and for the others when the first is over, however it ended; for the key
     None, always at once. Nobody waits twice, nor longer than `max_wait_seconds` (a stream that its reader leaves half
-    read is over when it is closed), nor for itself: a `generate` that asks the same again, and a plain call inside a
-    running event loop, fly on their own.
+    read is over when it is closed), nor while others may wait for it: a `generate` that asks the cache, who has a
+    stream half read, and a plain call inside a running event loop. `on_given_up` is called for each who is cancelled
+    while it waits.
     """
 
-    def __init__(self, max_wait_seconds: float = 120.0) -> None:
-        self._max_wait_seconds = max_wait_seconds
+    def __init__(self, max_wait_seconds: float = 120.0, *, on_given_up: Callable[[], object] = lambda: None) -> None:
+        self._max_wait_seconds, self._on_given_up = max_wait_seconds, on_given_up
         self._flights: dict[str, Future[None]] = {}
         self._lock = threading.Lock()
 
@@ -31,9 +33,9 @@ class Flights:
         mine, flight = self._board(key)
         try:
             if not mine and flight and not _in_event_loop():
-                wait([flight], self._max_wait_seconds)
-            with _marked(key):
-                yield
+                with self._told():
+                    wait([flight], self._max_wait_seconds)
+            yield
         finally:
             self._leave(key, flight if mine else None)
 
@@ -42,20 +44,30 @@ class Flights:
         mine, flight = self._board(key)
         try:
             if not mine and flight:
-                await asyncio.wait([asyncio.wrap_future(flight)], timeout=self._max_wait_seconds)
-            with _marked(key):
-                yield
+                with self._told():
+                    await asyncio.wait([asyncio.wrap_future(flight)], timeout=self._max_wait_seconds)
+            yield
         finally:
             self._leave(key, flight if mine else None)
 
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._on_given_up()
+            raise
+
     def _board(self, key: str | None) -> tuple[bool, Future[None] | None]:
-        if key is None or key in _aboard.get():
+        if key is None:
             return False, None
+        held = frozenset(flight for flight in _aboard.get() if not flight.done())
         with self._lock:
             if key in self._flights:
-                return False, self._flights[key]
+                return False, None if held else self._flights[key]
             flight = self._flights[key] = Future()
-            return True, flight
+        _aboard.set(held | {flight})
+        return True, flight
 
     def _leave(self, key: str | None, flight: Future[None] | None) -> None:
         if flight is None or key is None:
@@ -63,16 +75,6 @@ class Flights:
         with self._lock:
             self._flights.pop(key, None)
         flight.set_result(None)
-
-
-@contextmanager
-def _marked(key: str | None) -> Iterator[None]:
-    before = _aboard.get()
-    _aboard.set(before | ({key} if key else set()))
-    try:
-        yield
-    finally:
-        _aboard.set(before)
 
 
 def _in_event_loop() -> bool:

@@ -49,7 +49,7 @@ def _encode(value: Any) -> bytes:
         case str():
             return _frame(b"s", str(value).encode("utf-8", "surrogatepass"))
         case int():
-            return _frame(b"i", str(int(value)).encode())
+            return _frame(b"i", format(int(value), "x").encode())  # no limit of digits
         case float():
             return _encode_float(value)
         case bytes() | bytearray() | memoryview():

@@ -73,6 +73,10 @@ class ChunkRef:
     version: str
     source: str = ""
 
+    def __post_init__(self) -> None:
+        for name, value in (("id", self.id), ("version", self.version), ("source", self.source)):
+            _require_str(f"a chunk's {name}", value)
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -81,6 +85,9 @@ class Chunk:
     ref: ChunkRef
     text: str
     score: float | None = None
+
+    def __post_init__(self) -> None:
+        _require_str("a chunk's text", self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +136,18 @@ class KnowledgeUpdate:
     ) -> None:
         if isinstance(removed, str):
             raise TypeError("removed is a sequence of chunk ids, not one str: write removed=[id]")
-        object.__setattr__(self, "added", tuple(added))
-        object.__setattr__(self, "changed", tuple(changed))
-        object.__setattr__(self, "removed", frozenset(removed))
+        added, changed, removed = tuple(added), tuple(changed), frozenset(removed)
+        if wrong := next((chunk for chunk in (*added, *changed) if not isinstance(chunk, Chunk)), None):
+            raise TypeError(f"added and changed hold Chunks, not {type(wrong).__name__}")
+        for id in removed:
+            _require_str("a removed chunk's id", id)
+        object.__setattr__(self, "added", added)
+        object.__setattr__(self, "changed", changed)
+        object.__setattr__(self, "removed", removed)
         object.__setattr__(self, "source", source)
+
+
+def _require_str(what: str, value: object) -> None:
+    """5 and "5" are one in a database and two in memory: an update of the one would miss the other."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is a str, not {type(value).__name__}: write str(...)")

@@ -11,7 +11,12 @@ NUMBER_WORDS = {
     if word != "one"  # mostly a pronoun
 } | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "ninety": "90", "hundred": "100", "thousand": "1000"}
 
-NEGATIONS = frozenset("not no never cannot nor neither none nobody nothing nowhere unable without".split())
+NEGATIONS = frozenset(
+    "not no never cannot nor neither none nobody nothing nowhere unable without hardly scarcely barely".split()
+)
+
+# Words that line up equals: what they join may come in any order.
+ALIGNING = frozenset("and or vs versus plus 和 与 跟 或 及 同".split())
 
 OPPOSITE_PREFIXES = ("un", "dis", "in", "im", "de", "non", "non-", "ir", "il", "mis", "anti")
 

@@ -32,6 +32,7 @@ FLOORS = (
         "smartcache.dialogue",
         "smartcache.policy",
         "smartcache.knowledge",
+        "smartcache.begun",
         "smartcache.asked",
         "smartcache.paths",
         "smartcache.scopes",

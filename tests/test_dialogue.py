@@ -110,3 +110,72 @@ def test_why_two_dialogues_have_no_common_answer(one, other, conflict):
 )
 def test_the_hard_facts_of_a_text(text, hard):
     assert Facts.of(text).hard == hard
+
+
+EXCHANGED = [
+    ("How do I convert PDF to Word?", "How do I convert Word to PDF?"),
+    ("how do i move money from checking to savings?", "how do i move money from savings to checking?"),
+    ("Does Ann manage Bob at work?", "Does Bob manage Ann at work?"),
+    ("What is 20 percent of 50?", "What is 50 percent of 20?"),
+    ("What is 10 - 3?", "What is 3 - 10?"),
+    ("如何从北京坐火车到上海?", "如何从上海坐火车到北京?"),
+]
+IN_ANY_ORDER = [
+    ("What is the difference between A1 and B2?", "What is the difference between B2 and A1?"),
+    ("Which is faster, Python or Java?", "Which is faster, Java or Python?"),
+    ("How do I enable VPN on iOS 17?", "On iOS 17, how do I enable VPN?"),
+    ("How do I reset the hub to factory settings?", "to factory settings, how do I reset the hub"),
+    ("北京和上海有什么区别?", "上海和北京有什么区别?"),
+    ("如何重置我的密码?", "我的密码如何重置?"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), EXCHANGED)
+def test_the_same_words_in_each_others_place_ask_something_else(one, other):
+    assert Dialogue((), one).conflict(Dialogue((), other)) == "order"
+
+
+@pytest.mark.parametrize(("one", "other"), IN_ANY_ORDER)
+def test_the_same_words_in_another_order_may_ask_the_same(one, other):
+    assert Dialogue((), one).conflict(Dialogue((), other)) is None
+
+
+def test_a_detail_corrected_the_other_way_round_is_another_dialogue():
+    postgres = (("user", "I use Postgres"), ("user", "no, I meant MySQL"))
+    mysql = (("user", "I use MySQL"), ("user", "no, I meant Postgres"))
+    assert Dialogue(postgres, "how do I reset it?").conflict(Dialogue(mysql, "how do I reset it?")) == "order"
+    assert Dialogue(postgres, "how do I reset it?").conflict(Dialogue(postgres, "how can I reset it?")) is None
+
+
+@pytest.mark.parametrize(("one", "other"), [("😀", "😡"), ("½", "¼"), ("€ 5", "£ 5")])
+def test_a_sign_that_an_embedder_may_not_know_is_a_hard_fact(one, other):
+    texts = [f"what does {sign} mean in a text message?" for sign in (one, other)]
+    assert Dialogue((), texts[0]).conflict(Dialogue((), texts[1])) == "facts"
+    assert Dialogue((), texts[0]).conflict(Dialogue((), f"in a text message, what does {one} mean?")) is None
+
+
+def test_hardly_ever_is_a_negation():
+    one, other = Dialogue((), "Can employees hardly ever enter?"), Dialogue((), "Can employees ever enter?")
+    assert one.conflict(other) == "polarity"
+
+
+RESET_IT = "How do I reset the device to factory settings?"
+
+
+def after(*said: str, question: str = RESET_IT) -> Dialogue:
+    return Dialogue(tuple(("user", text) for text in said), question)
+
+
+def test_what_the_device_is_may_have_been_said_before():
+    assert after("I have a Halden One").conflict(after("I have a Halden Two")) == "context"
+    assert after("I have a Halden One").conflict(after("I have got a Halden One")) is None
+
+
+def test_a_question_that_stands_alone_needs_no_history_on_both_sides():
+    assert after("I have a Halden One").conflict(after()) is None
+    assert after("What a day").conflict(after("I have a Halden Two")) is None
+
+
+def test_a_question_that_names_what_it_means_stands_alone_after_any_history():
+    question = "How do I reset the Halden Two to factory settings?"
+    assert after("I was in Oslo", question=question).conflict(after("I was in Rome", question=question)) is None

@@ -372,3 +372,21 @@ def test_a_request_compared_exactly_hits_when_it_is_the_same(cache, model):
 def test_what_was_compared_exactly_is_not_served_to_a_near_question(cache, model):
     cache.answer(ask(RESET, options={"cache": "exact"}), model)
     assert cache.answer(ask(RESET_IN_OTHER_WORDS), model).served_by == "model"
+
+
+def test_a_question_whose_words_the_embedder_does_not_know_is_compared_exactly_only():
+    class English(BagOfWordsEmbedder):
+        def reads(self, text):
+            return text.isascii()
+
+    with SmartCache.open(embedder=English(), strict=True) as cache:
+        model = FakeModel()
+        for question, reworded in (
+            ("Wie öffne ich das Tor?", "Das Tor, wie öffne ich?"),
+            ("open it now how", "how open it now"),
+        ):
+            cache.answer(Request([Turn("user", question)]), model)
+            again = cache.answer(Request([Turn("user", reworded)]), model)
+            assert again.served_by == ("semantic" if question.isascii() else "model")
+        assert cache.stats().misses["unknown_words"] == 2
+        assert cache.answer(Request([Turn("user", "Wie öffne ich das Tor?")]), model).served_by == "exact"

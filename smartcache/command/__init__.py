@@ -23,7 +23,9 @@ class OneLineErrors(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except SmartCacheError as error:
+        except BrokenPipeError:
+            raise  # who reads our output has seen enough
+        except (SmartCacheError, OSError) as error:
             typer.echo(f"smartcache: {' '.join(str(error).split())}", err=True)
             raise typer.Exit(2) from None
 
@@ -48,6 +50,8 @@ def demo(
     from smartcache.command.report import report
     from smartcache.command.scenario import shipped_scenario
 
+    if not html.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {html.parent} for the report")
     view = LiveView(Console(stderr=as_json))
     try:
         scenario = shipped_scenario().arranged(seed)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from io import TextIOWrapper
 
 from rich.console import Console
 from rich.text import Text
 
 from smartcache import Answer, KnowledgeUpdate, SmartCache, Turn
 from smartcache.command.assistant import Assistant, Reply, WritingModel
-from smartcache.command.documents import Documents, UnreadableDocument
+from smartcache.command.documents import Documents, UnreadableDocument, printable
 from smartcache.command.live import COLOURS, milliseconds
 
 SYSTEM = "You answer questions about a collection of documents. Answer in a few sentences, using only these passages."
@@ -78,7 +80,11 @@ class Chat:
             self._note(f"{error}. Until then its last readable text is used.")
             return
         if update is not None:
-            stale = self._cache.update_knowledge(update)
+            try:
+                stale = self._cache.update_knowledge(update)
+            except OSError as error:  # this session has it all the same, and the next edit writes both
+                self._note(f"{_changes(update)}; {error}")
+                return
             self._note(f"{_changes(update)}; {_counted(stale, 'stored answer')} stale or to be searched for again")
 
     def _show_stats(self) -> None:
@@ -93,7 +99,7 @@ class Chat:
         self._console.print(Text(piece), end="", soft_wrap=True)
 
     def _note(self, text: str) -> None:
-        self._console.print(Text(text, "dim"), soft_wrap=True)
+        self._console.print(Text(printable(text), "dim"), soft_wrap=True)
 
 
 def announce(cache: SmartCache, documents: Documents) -> None:
@@ -105,6 +111,8 @@ def announce(cache: SmartCache, documents: Documents) -> None:
 
 def typed_lines(console: Console, prompt: str = "> ") -> Iterator[str]:
     """What a user types, or what is piped in, until it ends or Ctrl-C."""
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # a byte that is no text is a mistyped sign, not the end
     while True:
         try:
             yield console.input(prompt) if console.is_terminal else input()

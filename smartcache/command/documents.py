@@ -177,6 +177,11 @@ def _version(text: str) -> str:
     return content_version(" ".join(text.split()))
 
 
+def printable(name: str) -> str:
+    """A name that any terminal takes: the bytes of a file's name need not be text."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
 def _refuse(error: OSError) -> None:
     # A folder that cannot be listed must not look like one whose files were all deleted.
     raise UnreadableDocument(f"{error.filename} cannot be read: {error.strerror or error}") from error
@@ -190,5 +195,5 @@ def _text_files(folder: Path) -> list[tuple[str, Path]]:
         for name in files:
             if not name.startswith(".") and name.lower().endswith(SUFFIXES):
                 path = Path(parent, name)
-                found.append((path.relative_to(folder).as_posix(), path))
+                found.append((printable(path.relative_to(folder).as_posix()), path))
     return sorted(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from smartcache import SmartCache, SmartCacheError
+from smartcache.storage.database import file_in
 
 
 class NoCacheFile(SmartCacheError, FileNotFoundError):
@@ -27,6 +28,6 @@ def forgotten(file: Path, scope: str | None) -> int:
 
 
 def _opened(file: Path) -> SmartCache:
-    if not file.exists():
-        raise NoCacheFile(f"there is no cache file {file}")
+    if not file_in(file).exists() or file_in(file).stat().st_size == 0:
+        raise NoCacheFile(f"there is no cache file {file_in(file)}, or it is empty")
     return SmartCache.open(file, mode="exact", strict=True)

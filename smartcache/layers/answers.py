@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from smartcache.asked import Asked
+from smartcache.begun import Forgets
 from smartcache.events import Events
 from smartcache.knowledge import Basis, Knowledge, Verdict
 from smartcache.layers.semantic import SemanticIndex
@@ -44,10 +46,17 @@ class AnswerLayer:
     """The exact and the semantic layer over one store; without `semantic` it is exact only."""
 
     def __init__(
-        self, entries: Entries, knowledge: Knowledge, events: Events, semantic: SemanticIndex | None, limits: Limits
+        self,
+        entries: Entries,
+        knowledge: Knowledge,
+        forgets: Forgets,
+        events: Events,
+        semantic: SemanticIndex | None,
+        limits: Limits,
     ) -> None:
-        self._entries, self._knowledge, self._events = entries, knowledge, events
+        self._entries, self._knowledge, self._forgets, self._events = entries, knowledge, forgets, events
         self._semantic, self._limits = semantic, limits
+        self._writing = threading.Lock()  # so that nothing is stored between what is forgotten and its trace
 
     def lookup(self, asked: Asked, refusals: list[str]) -> Iterator[Hit]:
         """Answers that the knowledge base has yet to confirm: the exact one, then near ones, the nearest first.
@@ -57,8 +66,7 @@ class AnswerLayer:
         if asked.refresh:
             refusals.append("refresh")
             return
-        if self._entries.changed_elsewhere():
-            self._entries.load_knowledge(self._knowledge)
+        self.refresh()
         exact = self._alive(self._entries.by_key(asked.key), refusals)
         if exact and exact.request == asked.bytes:
             yield Hit(exact, "exact", 1.0)
@@ -74,18 +82,34 @@ class AnswerLayer:
                     else:
                         yield Hit(entry, "semantic", similarity)
 
+    def refresh(self) -> None:
+        """Takes in what other processes know by now."""
+        self._entries.refresh_knowledge(self._knowledge)
+
     def store(self, asked: Asked, answer: Answer, basis: Basis) -> bool:
         """Keeps an answer that ended well and rests on what is still so. Otherwise False, and why is counted."""
         reason = asked.bypass or unstorable_reason(answer) or (None if restorable(answer) else "not_restorable")
         if reason is None and self._knowledge.judge(basis) in (Verdict.STALE, Verdict.DOUBTFUL):
             reason = "stale"
-        if reason:
-            self._events.emit("not_stored", reason)
-            return False
-        self._entries.store(self._entry(asked, answer, basis))
+        if reason is None:
+            reason = self._write(asked, self._entry(asked, answer, basis))
+        self._events.emit("not_stored" if reason else "stored", reason or "")
+        return reason is None
+
+    def is_forgotten(self, asked: Asked) -> bool:
+        """Whether what was asked was to be forgotten since it was."""
+        return self._forgets.count(asked.request.scope) != asked.began.forgets
+
+    def _write(self, asked: Asked, entry: Entry) -> str | None:
+        """Keeps an entry; otherwise the reason."""
+        if self._entries.bytes_of(entry) > self._limits.max_bytes:
+            return "too_large"
+        with self._writing:
+            if self.is_forgotten(asked):
+                return "forgotten"
+            self._entries.store(entry)
         self._evict()
-        self._events.emit("stored")
-        return True
+        return None
 
     def serve(self, hit: Hit, basis: Basis) -> Answer:
         """The caller's own copy of a hit, whose basis was found to be `basis` now."""
@@ -128,9 +152,13 @@ class AnswerLayer:
         """Removes what meets every condition given, and every trace of its text."""
         if self._entries.is_gone:
             return 0
-        before = None if older_than is None else self._limits.clock() - older_than
-        count = self.forget(self._entries.ids(scope=scope, chunk_ids=chunk_ids, created_before=before))
-        self._entries.scrub()
+        # whatever is older than nothing is everything, also what was stored before the clock was set back
+        before = self._limits.clock() - older_than if older_than else None
+        with self._writing:
+            if not older_than:
+                self._forgets.note(scope)  # what is under way now is not old
+            count = self.forget(self._entries.ids(scope=scope, chunk_ids=chunk_ids, created_before=before))
+            self._entries.scrub()
         if self._semantic:
             self._semantic.forget_texts()
         return count

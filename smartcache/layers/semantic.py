@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from smartcache.asked import Asked
 from smartcache.dialogue import Dialogue, State, partition_key, unseen_reason
-from smartcache.embedding import Embedder, RememberedVectors, cosine
+from smartcache.embedding import Embedder, RememberedVectors, Vector, cosine
 from smartcache.facts import content_words
 from smartcache.policy import Candidate, HitPolicy
 from smartcache.storage.entries import Entries, Entry
@@ -104,7 +104,8 @@ class SemanticIndex:
         self._partitions.move_to_end(key)
         rows = self._entries.states(key, known.last_id)
         if rows:
-            known.index.store([id for id, _ in rows], [State.from_bytes(raw, dimension).vector for _, raw in rows])
+            whole = [(id, vector) for id, raw in rows if (vector := _vector(raw, dimension)) is not None]
+            known.index.store([id for id, _ in whole], [vector for _, vector in whole])
             known.last_id = rows[-1][0]
         while len(self._partitions) > MAX_OPEN_PARTITIONS:
             self._partitions.popitem(last=False)
@@ -126,6 +127,14 @@ class SemanticIndex:
         if not all(focus):
             return 0.0 if content_words("".join(focus)) else None
         return cosine(*self._vectors(list(focus)))
+
+
+def _vector(raw: bytes, dimension: int) -> Vector | None:
+    """The vector of a kept state, None where it is damaged: then its entry is found by its key at most."""
+    try:
+        return State.from_bytes(raw, dimension).vector
+    except ValueError:
+        return None
 
 
 def _context_similarity(one: State, other: State) -> float | None:

@@ -56,8 +56,20 @@ class SentenceEmbedder:
 
     def count_tokens(self, text: str, /) -> int:
         """How many tokens the model would read, special tokens and prompt included, were there no limit."""
+        return len(self._token_ids(text))
+
+    def reads(self, text: str, /) -> bool:
+        """Whether the model has a token for every word: all that it does not know is one and the same to it."""
+        return self._unknown() not in self._token_ids(text)
+
+    def _token_ids(self, text: str) -> list[int]:
         with self._lock:
-            return len(self._model().tokenizer(self._prompt + text, truncation=False, verbose=False)["input_ids"])
+            found = self._model().tokenizer(self._prompt + text, truncation=False, verbose=False)
+            return list(found["input_ids"])
+
+    def _unknown(self) -> int | None:
+        with self._lock:
+            return getattr(self._model().tokenizer, "unk_token_id", None)
 
     def _model(self) -> Any:
         """The model, loaded at the first call; the caller holds the lock."""

@@ -59,6 +59,8 @@ def set_aside(path: Path) -> Path:
 def _check_header(path: Path) -> None:
     if not path.exists():
         return
+    if not path.is_file():
+        raise ForeignStore(f"{path} is no file that could hold a database: choose another path")
     with path.open("rb") as file:
         header = file.read(len(_HEADER))
     if header and header != _HEADER:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 from smartcache.dialogue import Dialogue
 from smartcache.errors import DamagedStore
 from smartcache.knowledge import Basis, Fact, Growth, Knowledge
+from smartcache.storage.columns import basis_from, basis_text, from_column, refs, to_column
 from smartcache.storage.database import connect, file_in, set_aside
 from smartcache.types import Answer, ChunkRef, KnowledgeUpdate
 
@@ -74,16 +75,22 @@ class Entries:
     def store(self, entry: Entry) -> int:
         """Adds an entry, in place of the one with its key, and returns its id."""
         fields = _serialised(entry)
-        size = sum(len(value) for value in fields.values() if isinstance(value, str | bytes))
-        row = fields | {"created_at": entry.created_at, "used_at": entry.created_at, "bytes": size}
+        row: dict[str, Any] = fields | {"created_at": entry.created_at, "bytes": _size_bytes(fields)}
         with self._transaction() as connection:
+            latest = connection.execute("SELECT max(used_at) FROM answers").fetchone()[0]
+            row["used_at"] = max(entry.created_at, latest or entry.created_at)  # a clock set back makes it no older
             connection.execute("DELETE FROM answers WHERE key = ?", (entry.key,))
             names = ", ".join(row)
             marks = ", ".join("?" * len(row))
             id = connection.execute(f"INSERT INTO answers ({names}) VALUES ({marks})", tuple(row.values())).lastrowid
             rests_on = (entry.basis.evidence or frozenset()) | (entry.basis.found or frozenset())
-            connection.executemany("INSERT INTO evidence VALUES (?, ?, ?)", [(id, r.source, r.id) for r in rests_on])
+            rows = [(id, to_column(ref.source), to_column(ref.id)) for ref in rests_on]
+            connection.executemany("INSERT INTO evidence VALUES (?, ?, ?)", rows)
         return int(id or 0)
+
+    def bytes_of(self, entry: Entry) -> int:
+        """How many bytes an entry counts for."""
+        return _size_bytes(_serialised(entry))
 
     def by_key(self, key: str) -> Entry | None:
         return self._one("key = ?", key)
@@ -132,12 +139,12 @@ class Entries:
         """Ids of the entries that meet every condition given."""
         conditions, values = ["TRUE"], list[Any]()
         if scope is not None:
-            conditions, values = [*conditions, "scope = ?"], [*values, scope]
+            conditions, values = [*conditions, "scope = ?"], [*values, to_column(scope)]
         if created_before is not None:
             conditions, values = [*conditions, "created_at <= ?"], [*values, created_before]
         if chunk_ids is not None:
             inside = "id IN (SELECT entry FROM evidence WHERE chunk IN (SELECT value FROM json_each(?)))"
-            conditions, values = [*conditions, inside], [*values, json.dumps(list(chunk_ids))]
+            conditions, values = [*conditions, inside], [*values, json.dumps([*map(to_column, chunk_ids)])]
         return [id for (id,) in self._all(f"SELECT id FROM answers WHERE {' AND '.join(conditions)}", *values)]
 
     def least_used(self, *, above_entries: int, above_bytes: int) -> list[int]:
@@ -157,12 +164,12 @@ class Entries:
 
     def bases(self, sources: frozenset[str]) -> list[Basis]:
         """What the entries rest on that an update of `sources` may concern ("" among them: all)."""
-        named = json.dumps(sorted(sources)) if "" not in sources else "[]"
+        named = json.dumps(sorted(map(to_column, sources))) if "" not in sources else "[]"
         condition = (
             "json_array_length(?1) = 0 OR id NOT IN (SELECT entry FROM evidence) OR id IN "
             "(SELECT entry FROM evidence WHERE source = '' OR source IN (SELECT value FROM json_each(?1)))"
         )
-        return [_basis_from(text) for (text,) in self._all(f"SELECT basis FROM answers WHERE {condition}", named)]
+        return [basis_from(text) for (text,) in self._all(f"SELECT basis FROM answers WHERE {condition}", named)]
 
     def count(self) -> int:
         return self._last_count if self._is_closed else int(self._all("SELECT count(*) FROM answers")[0][0])
@@ -187,6 +194,9 @@ class Entries:
                 if self.path is None:
                     return
                 raise OSError(f"the knowledge update was not written to {self.path}: {error}; call it again") from error
+            except BaseException:
+                self._unwritten.remove(update)  # what cannot be taken in once never can, and would stop all others
+                raise
             self._unwritten.clear()
 
     def load_knowledge(self, knowledge: Knowledge) -> None:
@@ -199,10 +209,10 @@ class Entries:
         with self._transaction() as connection:
             self._load_written(knowledge)
             facts = self._apply_unwritten(knowledge)
-            rows = [(f.source, f.id, f.version, f.content, f.gone_since) for f in facts]
+            rows = [(*map(to_column, (f.source, f.id, f.version)), f.content, f.gone_since) for f in facts]
             connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?)", rows)
             connection.execute("DELETE FROM growth")
-            spans = [(g.source, g.kind, g.since, g.until) for g in knowledge.growth]
+            spans = [(to_column(g.source), g.kind, g.since, g.until) for g in knowledge.growth]
             connection.executemany("INSERT INTO growth VALUES (?, ?, ?, ?)", spans)
             connection.execute("INSERT OR REPLACE INTO counters VALUES ('knowledge', ?)", (knowledge.sequence,))
 
@@ -210,8 +220,10 @@ class Entries:
         return [fact for update in self._unwritten for fact in knowledge.apply(update)]
 
     def _load_written(self, knowledge: Knowledge) -> None:
-        facts = [Fact(*row) for row in self._all("SELECT source, chunk, version, content, gone_since FROM facts")]
-        growth = [Growth(*row) for row in self._all("SELECT source, kind, since, until FROM growth")]
+        rows = self._all("SELECT source, chunk, version, content, gone_since FROM facts")
+        facts = [Fact(from_column(s), from_column(c), from_column(v), *known) for s, c, v, *known in rows]
+        spans = self._all("SELECT source, kind, since, until FROM growth")
+        growth = [Growth(from_column(source), *rest) for source, *rest in spans]
         counted = self._all("SELECT value FROM counters WHERE name = 'knowledge'")
         knowledge.load(facts, growth, int(counted[0][0]) if counted else 0)
 
@@ -225,11 +237,13 @@ class Entries:
         state = "CASE WHEN partition = ? THEN state END"  # its vectors may be another embedder's
         return self._all(f"SELECT asked, {state} FROM wrong WHERE answer = ?", partition, answer)
 
-    def changed_elsewhere(self) -> bool:
-        """Whether another process has written since this was last asked."""
-        version = self._read_version()
-        changed, self._version = version != self._version, version
-        return changed
+    def refresh_knowledge(self, knowledge: Knowledge) -> None:
+        """As `load_knowledge`, where another process has written since. Who asks meanwhile waits for it."""
+        with self._lock:
+            version = self._read_version()
+            if version != self._version:
+                self.load_knowledge(knowledge)
+                self._version = version
 
     def close(self) -> None:
         """Ends it; what `count` and `size_bytes` say stays."""
@@ -296,15 +310,19 @@ def _serialised(entry: Entry) -> dict[str, str | bytes | None]:
         "key": entry.key,
         "request": entry.request,
         "partition": entry.partition,
-        "scope": entry.scope,
+        "scope": to_column(entry.scope),
         "dialogue": json.dumps([entry.dialogue.history, entry.dialogue.question]),
         "state": entry.state,
         "answer": json.dumps(
-            [answer.text, answer.payload, answer.finish_reason, _refs(answer.citations), answer.exact_only]
+            [answer.text, answer.payload, answer.finish_reason, refs(answer.citations), answer.exact_only]
         ),
-        "basis": _basis_text(entry.basis),
+        "basis": basis_text(entry.basis),
     }
     return fields | {"checksum": _checksum(fields.values())}
+
+
+def _size_bytes(fields: Mapping[str, str | bytes | None]) -> int:
+    return sum(len(value) for value in fields.values() if value is not None)
 
 
 def _entry_from(
@@ -315,33 +333,13 @@ def _entry_from(
         raise DamagedStore(f"entry {id} is not what was stored; it is kept aside")
     history, question = json.loads(dialogue)
     text, payload, finish_reason, citations, exact_only = json.loads(answer)
-    rests_on = _basis_from(basis)
+    rests_on = basis_from(basis)
     cited = tuple(ChunkRef(*ref) for ref in citations)
     told = Dialogue(tuple((role, said) for role, said in history), question)
     replayed = Answer(
         text, rests_on.evidence, payload, finish_reason=finish_reason, citations=cited, exact_only=exact_only
     )
-    return Entry(key, request, partition, scope, told, state, replayed, rests_on, created_at, id)
-
-
-def _basis_text(basis: Basis) -> str:
-    contents = sorted((*_refs([ref])[0], content) for ref, content in basis.contents)
-    evidence = None if basis.evidence is None else _refs(sorted(basis.evidence))
-    return json.dumps([evidence, None if basis.found is None else _refs(sorted(basis.found)), basis.sequence, contents])
-
-
-def _basis_from(text: str) -> Basis:
-    evidence, found, sequence, contents = json.loads(text)
-    return Basis(
-        None if evidence is None else frozenset(ChunkRef(*ref) for ref in evidence),
-        None if found is None else frozenset(ChunkRef(*ref) for ref in found),
-        sequence,
-        frozenset((ChunkRef(id, version, source), content) for id, version, source, content in contents),
-    )
-
-
-def _refs(refs: Iterable[ChunkRef]) -> list[tuple[str, str, str]]:
-    return [(ref.id, ref.version, ref.source) for ref in refs]
+    return Entry(key, request, partition, from_column(scope), told, state, replayed, rests_on, created_at, id)
 
 
 def _checksum(parts: Iterable[str | bytes | None]) -> str:

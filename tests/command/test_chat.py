@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 import smartcache.command as command
+from smartcache import SmartCache
 from smartcache.command import app
+from smartcache.command.documents import Documents
 
 
 @pytest.fixture
@@ -206,3 +209,54 @@ def test_a_cache_file_that_is_a_folder_holds_the_cache_inside(folder: Path, tmp_
     options = ("--cache", str(tmp_path / "kept"))
     chat(folder, "What does the Plus plan cost?", options=options)
     assert origins(chat(folder, "What does the Plus plan cost?", options=options)) == ["exact"]
+
+
+def test_a_file_whose_name_is_no_text_is_used_like_any_other(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    (folder / os.fsdecode(b"pr\xeeces.md")).write_text("The Plus plan costs 4 euros.", encoding="utf-8")
+    question = "What does the Plus plan cost?"
+    result = chat(folder, question, "/new", question, options=("--cache", str(tmp_path / "answers.db")))
+    assert (result.exit_code, origins(result)) == (0, ["model", "exact"])
+    assert "pr\\udceeces.md" in result.stdout
+
+
+@pytest.mark.parametrize("place", ["docs/price.md/answers.db", "x" * 300])
+def test_a_cache_that_can_be_no_file_is_told_in_one_line(folder: Path, place: str) -> None:
+    result = chat(folder, "What?", options=("--cache", str(folder.parent / place)))
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+
+
+def test_bytes_that_are_no_text_do_not_end_the_chat(folder: Path) -> None:
+    typed = b"\xff\xfe what?\nWhat does the Plus plan cost?\n"
+    result = CliRunner().invoke(app, ["chat", str(folder)], input=typed)
+    assert (result.exit_code, len(origins(result))) == (0, 2)
+
+
+def test_an_edit_that_cannot_be_written_down_does_not_end_the_chat(folder: Path, monkeypatch) -> None:
+    update, calls = SmartCache.update_knowledge, []
+
+    def full_disk(cache, change):
+        calls.append(change)
+        if len(calls) > 1:
+            raise OSError("the disk is full")
+        return update(cache, change)
+
+    monkeypatch.setattr(SmartCache, "update_knowledge", full_disk)
+    monkeypatch.setattr(Documents, "refresh", edited(Documents.refresh, folder / "price.md"))
+    result = chat(folder, "What does the Plus plan cost?")
+    assert (result.exit_code, origins(result)) == (0, ["model"])
+    assert "the disk is full" in result.stdout
+
+
+def edited(refresh, path: Path):
+    """`refresh`, after an edit of `path` from its second call on."""
+    calls = []
+
+    def after_edit(documents):
+        calls.append(path)
+        if len(calls) > 1:
+            path.write_text("The Plus plan costs 5 euros.", encoding="utf-8")
+        return refresh(documents)
+
+    return after_edit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,27 @@ def test_a_file_of_another_kind_is_refused_and_left_as_it_was(tmp_path: Path, co
     code, output = run(command, tmp_path / "notes.db")
     assert (code, len(output.splitlines())) == (2, 1)
     assert (tmp_path / "notes.db").read_text(encoding="utf-8") == "my notes"
+
+
+@pytest.mark.parametrize("command", ["stats", "forget"])
+def test_an_empty_file_or_folder_is_refused_and_stays_empty(tmp_path: Path, command: str) -> None:
+    (tmp_path / "empty.db").touch()
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "empty.db", tmp_path / "folder"):
+        code, output = run(command, path)
+        assert (code, len(output.splitlines())) == (2, 1)
+    assert (tmp_path / "empty.db").stat().st_size == 0
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
+def test_stats_finds_the_file_in_its_folder(tmp_path: Path) -> None:
+    SmartCache.open(tmp_path, embedder=BagOfWordsEmbedder()).close()
+    assert run("stats", tmp_path)[0] == 0
+
+
+@pytest.mark.parametrize("command", ["stats", "forget"])
+def test_what_can_be_no_file_is_told_in_one_line(tmp_path: Path, command: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path(os.devnull), tmp_path / ("x" * 300)):
+        code, output = run(command, path)
+        assert (code, len(output.splitlines())) == (2, 1)

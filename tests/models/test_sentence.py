@@ -123,3 +123,10 @@ def test_an_embedder_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> Non
 def test_a_folder_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MissingModel, match=r"no sentence-transformers model: it has no modules\.json"):
         SentenceEmbedder(tmp_path)
+
+
+def test_words_without_a_token_are_not_read(embedder: SentenceEmbedder) -> None:
+    one, other = "什么是编程语言中的猫?", "什么是编程语言中的狗?"  # "cat" and "dog"
+    assert embedder([one])[0] @ embedder([other])[0] > 0.999
+    assert not embedder.reads(one)
+    assert embedder.reads("What is a cat in a programming language?")
