@@ -51,7 +51,7 @@ class Dialogue:
     @cached_property
     def query(self) -> str:
         """What to search the knowledge base for: the question, after what the user said before if it leans on it."""
-        return "\n".join([*(text for role, text in self.context if role == "user"), self.question])
+        return "\n".join([*([self.said] if self.said else []), self.question])
 
     @cached_property
     def facts(self) -> Facts:
@@ -63,9 +63,18 @@ class Dialogue:
         return Facts.of(self.question)
 
     @cached_property
+    def said(self) -> str:
+        """What the user said before, as far as the question leans on it."""
+        return "\n".join(text for role, text in self.context if role == "user")
+
+    @cached_property
+    def stated(self) -> str:
+        """What of that is no question: what the user is, has or wants."""
+        return "\n".join(line for line in self.said.splitlines() if not _QUESTION.search(line))
+
+    @cached_property
     def said_facts(self) -> Facts:
-        """The facts of what the user said before, as far as the question leans on it."""
-        return Facts.of("\n".join(text for role, text in self.context if role == "user"))
+        return Facts.of(self.said)
 
     @cached_property
     def earlier_facts(self) -> Facts:
@@ -174,5 +183,10 @@ def stands_alone(question: str) -> bool:
     return len(words) >= (4 if _DEFINITE.search(question) else 3)
 
 
+_QUESTION = re.compile(
+    r"[?？吗呢]\s*$|^\W*(?:and |so |but |or )?"
+    r"(?:wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
+    re.I,
+)
 _DEFINITE = re.compile(r"\bthe\b|\w's\b", re.I)  # "the film": which one may have been said before
 _CAPITAL_INSIDE = re.compile(r"(?<=[^.!?\s]\s)[A-Z][\w-]*")  # "Halden One" points at nothing

@@ -27,14 +27,15 @@ class Facts:
     """What a text states or asks that no similarity may blur.
 
     `hard`: numbers, identifiers, quoted strings and the words of names, in small letters. `words`: every word of the
-    text, so that a name written small still counts as mentioned; `stems`: theirs. `places`: what each word follows.
-    `sides`: (axis, side) of each
-    opposite, as in open / closed. `negations`: how many. `asks`: when, where, who, where the question says so.
+    text, so that a name written small still counts as mentioned; `stems`: theirs; `order`: those of the words that
+    carry content, as they come. `places`: what each word follows. `sides`: (axis, side) of each opposite, as in open /
+    closed. `negations`: how many. `asks`: when, where, who, where the question says so.
     """
 
     hard: frozenset[str]
     words: frozenset[str]
     stems: frozenset[str]
+    order: tuple[str, ...]
     places: Mapping[str, frozenset[str]]
     sides: frozenset[tuple[int, int]]
     negations: int
@@ -49,6 +50,7 @@ class Facts:
             hard=frozenset(_hard(text)),
             words=frozenset(words) | frozenset(_number(word) for word in words if word in NUMBER_WORDS),
             stems=stems,
+            order=tuple(stem(word) for word in words if word not in SENTENCE_STARTERS),
             places=_places(text),
             sides=frozenset(_sides(text, stems.union(words))),
             negations=_negations(text, words),
@@ -72,7 +74,10 @@ class Facts:
         return bool(self.hard and other.hard) and not self.agree(other)
 
     def exchanges(self, other: Facts) -> bool:
-        """Whether two words stand in each other's place, as in "from A to B" and "from B to A"."""
+        """Whether two words stand in each other's place, as in "from A to B" and "from B to A", or on either side of
+        what joins them, as in "A bites B" and "B bites A"."""
+        if _is_turned_round(self.order, other.order):
+            return True
         left, came = _moves(self.places, other.places), _moves(other.places, self.places)
         return any(
             left[one] & came[two] and left[two] & came[one] for one, two in combinations(sorted(left.keys() & came), 2)
@@ -150,6 +155,15 @@ def _moves(places: Mapping[str, frozenset[str]], others: Mapping[str, frozenset[
     words = (places.keys() & others.keys()) - SENTENCE_STARTERS - ALIGNING
     moved = {word: places[word] - others[word] for word in words}
     return {word: before for word, before in moved.items() if before and before.isdisjoint(ALIGNING)}
+
+
+def _is_turned_round(order: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether two of the same words, not side by side, are exchanged and all others stay."""
+    moved = [place for place, pair in enumerate(zip(order, other, strict=False)) if pair[0] != pair[1]]
+    if len(order) != len(other) or len(moved) != 2:
+        return False
+    first, last = moved
+    return last - first > 1 and (order[first], order[last]) == (other[last], other[first])
 
 
 def _number(found: str) -> str:

@@ -16,8 +16,8 @@ class Candidate:
     """A stored question that might answer the one asked. Hard facts agree already; the rest is for a policy to judge.
 
     `similarity`: cosine of the two questions' vectors. `context_similarity`: the same for what the questions lean on,
-    None where both stand alone. `focus_similarity`: the same for what is left of long texts once the words that both
-    begin and end with are set aside, None where they share no such frame.
+    None where both stand alone. `focus_similarity`: the same for what two texts of like wording differ in, "students"
+    and "teachers" in "Is it free for …?", None where they differ in wording alone.
     """
 
     asked: str

@@ -18,6 +18,13 @@ NEGATIONS = frozenset(
 # Words that line up equals: what they join may come in any order.
 ALIGNING = frozenset("and or vs versus plus 和 与 跟 或 及 同".split())
 
+# Words whose exchange leaves a question what it was: articles, auxiliaries of the present, politeness.
+LIGHT_WORDS = frozenset(
+    """a an the of for in on at to and so please can could do does will would shall is are am be have has
+    i we you me us my our your i'm i'd we're there any some just exactly
+    ok okay hi hello hey thanks well actually really also""".split()
+)
+
 OPPOSITE_PREFIXES = ("un", "dis", "in", "im", "de", "non", "non-", "ir", "il", "mis", "anti")
 
 # Each axis: the stems (see facts.stem) of one side, and of the other.
@@ -25,6 +32,8 @@ ANTONYMS: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
     (frozenset(one.split()), frozenset(other.split()))
     for one, other in (
         ("on", "off"),
+        ("can could may", "must"),
+        ("abov over", "below under beneath"),
         ("open", "clos shut"),
         ("enabl activat", "disabl deactivat"),
         ("start begin launch began begun", "stop end finish quit halt"),
@@ -179,7 +188,8 @@ SENTENCE_STARTERS = frozenset(
 ANAPHORA = re.compile(
     r"""\b(?:he|him|his|himself|she|her|hers|herself|they|them|their|theirs|themselves|this|these|those|former|latter
         |ones?|same|such|above|aforementioned|previous(?:ly)?|earlier|another|others?|else|instead|again|too|either
-        |neither|both|also|more|then|so|there|there's|it|its|it's|itself|that|that's|which\ of|any\ of|all\ of)\b""",
+        |neither|both|also|more|then|so|there|there's|it|its|it's|itself|that|that's|which\ of|any\ of|all\ of
+        |(?:an|the|some|more)\ examples?(?!\ (?:of|for|that)))\b""",
     re.I | re.X,
 )
 # The same words where they point at nothing: "is it possible to", "how long does it take", "is there a", "more than".

@@ -28,6 +28,7 @@ FLOORS = (
         "smartcache.keys",
         "smartcache.wording",
         "smartcache.facts",
+        "smartcache.focus",
         "smartcache.embedding",
         "smartcache.dialogue",
         "smartcache.policy",

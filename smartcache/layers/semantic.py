@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from smartcache.asked import Asked
 from smartcache.dialogue import Dialogue, State, partition_key, unseen_reason
 from smartcache.embedding import Embedder, RememberedVectors, Vector, cosine
-from smartcache.facts import content_words
+from smartcache.focus import focus
 from smartcache.policy import Candidate, HitPolicy
 from smartcache.storage.entries import Entries, Entry
 from smartcache.storage.vectors import VectorIndex
 
 SEARCH_ROUNDS = (16, 256)  # candidates asked for: more only where some before them were out of date
 MAX_OPEN_PARTITIONS = 1_000
-MIN_FRAME_WORDS = 8
 
 
 @dataclass
@@ -76,7 +75,7 @@ class SemanticIndex:
             dialogue.question,
             similarity,
             context_similarity=_context_similarity(state, stored),
-            focus_similarity=self._focus_similarity(asked.dialogue.question, dialogue.question),
+            focus_similarity=self._focus_similarity(asked.dialogue, dialogue),
             age_seconds=age_seconds,
         )
         if not self._policy.accepts(candidate):
@@ -120,13 +119,12 @@ class SemanticIndex:
                 return True
         return False
 
-    def _focus_similarity(self, asked: str, stored: str) -> float | None:
-        focus = _focus(asked.split(), stored.split())
-        if focus is None:
-            return None
-        if not all(focus):
-            return 0.0 if content_words("".join(focus)) else None
-        return cosine(*self._vectors(list(focus)))
+    def _focus_similarity(self, asked: Dialogue, stored: Dialogue) -> float | None:
+        """How alike what the two differ in is, in the question and in what the user stated before; None where they
+        differ in nothing but their wording."""
+        pairs = [focus(asked.question, stored.question), focus(asked.stated, stored.stated)]
+        similarities = [cosine(*self._vectors(pair)) if all(pair) else 0.0 for pair in pairs if pair]
+        return min(similarities, default=None)
 
 
 def _vector(raw: bytes, dimension: int) -> Vector | None:
@@ -141,15 +139,3 @@ def _context_similarity(one: State, other: State) -> float | None:
     if one.context is None or other.context is None:
         return None
     return cosine(one.context, other.context)
-
-
-def _focus(asked: list[str], stored: list[str]) -> tuple[str, str] | None:
-    """What is left of two texts once the frame of words that both begin and end with is set aside; None where that
-    frame is short."""
-    shortest = min(len(asked), len(stored))
-    start = next((n for n in range(shortest) if asked[n] != stored[n]), shortest)
-    rest = shortest - start
-    end = next((n for n in range(rest) if asked[-1 - n] != stored[-1 - n]), rest)
-    if start + end < MIN_FRAME_WORDS:
-        return None
-    return " ".join(asked[start : len(asked) - end]), " ".join(stored[start : len(stored) - end])

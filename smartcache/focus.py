@@ -1,0 +1,50 @@
+"""Where two texts differ: what is left once the words that both begin and end with are set aside."""
+
+from __future__ import annotations
+
+from smartcache.facts import Facts, stem
+from smartcache.wording import LIGHT_WORDS
+
+LONG_FRAME_WORDS = 8  # a frame as long as this is a template, or a question but for one addition
+SHORT_FRAME_WORDS = 1
+
+
+def focus(one: str, other: str) -> tuple[str, str] | None:
+    """What each of two texts has in the other's place, or None where they differ in wording alone.
+
+    In "Is it free for students?" and "Is it free for teachers?" that is "students" and "teachers", which must mean the
+    same for the two to be one question, however near the whole texts lie. Texts that share less than they differ in are
+    another wording: None. So are a word put in where little is shared, light words ("can" for "do"), the same
+    words in another order or form, and two ways to ask when, where, who or how many.
+    """
+    words, others = one.split(), other.split()
+    start, end = _shared(words, others)
+    left, right = words[start : len(words) - end], others[start : len(others) - end]
+    frame = start + end
+    weighty = [_weighty(part) for part in (left, right)]
+    if frame < SHORT_FRAME_WORDS or weighty[0] == weighty[1]:
+        return None
+    if frame < LONG_FRAME_WORDS and (not all(weighty) or frame < max(len(left), len(right))):
+        return None
+    asks = Facts.of(" ".join(left)).asks
+    if asks and asks == Facts.of(" ".join(right)).asks:
+        return None
+    return " ".join(left), " ".join(right)
+
+
+def _shared(words: list[str], others: list[str]) -> tuple[int, int]:
+    """How many words both begin with, and how many of the rest both end with; case and punctuation aside."""
+    plain, plain_others = [*map(_plain, words)], [*map(_plain, others)]
+    shortest = min(len(words), len(others))
+    start = next((n for n in range(shortest) if plain[n] != plain_others[n]), shortest)
+    rest = shortest - start
+    return start, next((n for n in range(rest) if plain[-1 - n] != plain_others[-1 - n]), rest)
+
+
+def _weighty(words: list[str]) -> frozenset[str]:
+    return frozenset(stem(plain) for word in words if (plain := _plain(word)) and plain not in LIGHT_WORDS)
+
+
+def _plain(word: str) -> str:
+    plain = word.lower().strip(".,;:!?¿¡()[]{}\"'“”‘’«»…")
+    return "what" if plain == "which" else plain

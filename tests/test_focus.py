@@ -1,0 +1,92 @@
+"""What two texts of like wording differ in: the part that decides whether they are one question."""
+
+from __future__ import annotations
+
+import pytest
+
+from smartcache import Answer, Request, SmartCache, Turn
+from smartcache.focus import focus
+from smartcache.testing import TableEmbedder
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "left"),
+    [
+        ("Is it free for students?", "Is it free for teachers?", ("students?", "teachers?")),
+        ("who runs acme", "who runs birk", ("acme", "birk")),
+        ("Is the store open today?", "is the store open TOMORROW", ("today?", "TOMORROW")),
+        ("Summarise the text in one sentence", "Summarise the text in one paragraph", ("sentence", "paragraph")),
+        (
+            "You are a friendly bank. Answer in one short sentence: where is my card",
+            "You are a friendly bank. Answer in one short sentence: tell a joke",
+            ("where is my card", "tell a joke"),
+        ),
+    ],
+)
+def test_an_exchanged_part_is_what_decides(one, other, left):
+    assert focus(one, other) == left
+    assert focus(other, one) == left[::-1]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("How do I reset it?", "How can I reset it?"),
+        ("How do I reset it?", "Well, how do I reset it please"),
+        ("Which Android version does it need?", "What version of Android does it need?"),
+        ("When was the tower opened?", "What year was the tower opened?"),
+        ("How does it work?", "What opens the second door at night?"),
+        ("Are refunds possible?", "Is a refund possible?"),
+        ("the same", "the same"),
+    ],
+)
+def test_another_wording_leaves_nothing_to_decide(one, other):
+    assert focus(one, other) is None
+
+
+def ask(*said: str) -> Request:
+    roles = ("user", "assistant")
+    return Request([Turn(roles[n % 2], text) for n, text in enumerate(said)])
+
+
+NEAR_MISSES = [
+    (("Is the API free for students?",), ("Is the API free for teachers?",)),
+    (("Which lamp is above the desk?",), ("Which lamp is below the desk?",)),
+    (("Does a dog bite a man?",), ("Does a man bite a dog?",)),
+    (("Can I bring a guest to dinner?",), ("Must I bring a guest to dinner?",)),
+    (
+        ("My budget is small", "OK", "Which laptop should I buy?"),
+        ("My budget is huge", "OK", "Which laptop should I buy?"),
+    ),
+    (
+        ("Explain recursion", "Sure", "Give an example in Java"),
+        ("Explain iteration", "Sure", "Give an example in Java"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("stored", "asked"), [*NEAR_MISSES, *((asked, stored) for stored, asked in NEAR_MISSES)])
+def test_a_near_miss_is_no_hit_however_near(stored, asked):
+    pairs = dict.fromkeys(pair for pair in zip(stored, asked, strict=True) if pair[0] != pair[1])
+    cache = SmartCache.open(embedder=TableEmbedder(dict.fromkeys(pairs, 0.99)), strict=True)
+    cache.store(ask(*stored), Answer("stored"))
+    assert cache.lookup(ask(*asked)) is None
+    assert cache.lookup(ask(*stored)) is not None
+
+
+REWORDED = [
+    (("Is the API free for students?",), ("Can students use the API for free?",)),
+    (("How do I reset my password?",), ("How can I reset my password?",)),
+    (
+        ("My budget is small", "OK", "Which laptop should I buy?"),
+        ("My budget is small", "OK", "What laptop should I buy?"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("stored", "asked"), REWORDED)
+def test_the_same_in_other_words_is_a_hit(stored, asked):
+    pairs = dict.fromkeys(pair for pair in zip(stored, asked, strict=True) if pair[0] != pair[1])
+    cache = SmartCache.open(embedder=TableEmbedder(dict.fromkeys(pairs, 0.95)), strict=True)
+    cache.store(ask(*stored), Answer("stored"))
+    assert cache.lookup(ask(*asked)) is not None
