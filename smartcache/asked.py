@@ -72,6 +72,10 @@ class Desk:
 
     def read(self, request: Request) -> Asked:
         """The request with its keys, uncounted."""
+        if not isinstance(request, Request):
+            raise TypeError(
+                f"a request is a Request, not {type(request).__name__}: Request([Turn('user', 'How do I …?')])"
+            )
         began = Moment(self._knowledge.sequence, self._forgets.count(request.scope))
         choice = (request.options or {}).get("cache")
         try:

@@ -19,6 +19,7 @@ from smartcache.policy import HitPolicy, ThresholdPolicy
 from smartcache.storage.entries import Entries
 
 Mode = Literal["semantic", "exact"]
+_EMBEDDER = ("name", "dimension", "max_tokens", "count_tokens", "__call__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,10 @@ def assemble(
     """The parts, over the database at `path`. In "exact" mode no embedder is used, nor loaded."""
     if mode not in ("semantic", "exact"):
         raise ValueError(f"unknown mode {mode!r}: use 'semantic' or 'exact'")
+    if wrong := next((name for name in _EMBEDDER if embedder is not None and not hasattr(embedder, name)), None):
+        raise TypeError(f"embedder has no {wrong}: pass an Embedder, such as smartcache.models.SentenceEmbedder(path)")
+    if policy is not None and not hasattr(policy, "accepts"):
+        raise TypeError(f"policy has no accepts: pass a HitPolicy, such as ThresholdPolicy(0.9), not {policy!r}")
     used = (embedder or _bundled_embedder()) if mode == "semantic" else None
     entries = Entries(
         path, strict=events.strict, on_damage=lambda error: events.emit("trouble", "damaged", error=error)

@@ -31,6 +31,8 @@ class SmartCache:
     """
 
     def __init__(self, parts: Parts) -> None:
+        if not isinstance(parts, Parts):
+            raise TypeError("a cache is made by SmartCache.open(path)")
         self.embedder, self.mode = parts.embedder, parts.mode
         self._events, self._entries, self._knowledge = parts.events, parts.entries, parts.knowledge
         self._answers, self._retrievals = parts.answers, parts.retrievals
@@ -225,8 +227,11 @@ class SmartCache:
 
     def report_wrong(self, request: Request, answer: Answer) -> None:
         """Never serves `answer` to `request` again, nor to what lies nearer to it than to the answer's own question."""
+        asked = self._desk.read(request)
+        if not isinstance(answer, Answer):
+            raise TypeError(f"the answer is the Answer that was served, not {type(answer).__name__}")
         with self._events.fail_open("report_wrong"):
-            self._answers.report_wrong(self._desk.read(request), answer)
+            self._answers.report_wrong(asked, answer)
 
     def forget(
         self,

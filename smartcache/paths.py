@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -123,6 +123,10 @@ def with_evidence(reply: str | Answer, chunks: tuple[Chunk, ...] | None) -> Answ
 
 def checked(found: Sequence[Chunk]) -> tuple[Chunk, ...]:
     """What a search found. Raises TypeError where it is not chunks."""
+    if not isinstance(found, Iterable):
+        raise TypeError(
+            f"search gave {type(found).__name__}: return a sequence of Chunks, empty where nothing is found"
+        )
     chunks = tuple(found)
     if wrong := next((chunk for chunk in chunks if not isinstance(chunk, Chunk)), None):
         raise TypeError(f"search found {type(wrong).__name__}: return Chunks, as in Chunk(ChunkRef(id, version), text)")

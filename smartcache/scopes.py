@@ -3,6 +3,7 @@ apart by it, so that no tenant can tell from a quick answer what another has ask
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -34,7 +35,8 @@ def awithin(
 ) -> Callable[[tuple[Chunk, ...]], Awaitable[str | Answer]]:
     async def scoped(chunks: tuple[Chunk, ...]) -> str | Answer:
         with _scope(request.scope):
-            return await generate(request, chunks)
+            got = generate(request, chunks)
+            return await got if inspect.isawaitable(got) else got
 
     return scoped
 

@@ -48,8 +48,12 @@ class Request:
         self, turns: Sequence[Turn], scope: str = "", variant: str = "", options: Mapping[str, Any] | None = None
     ) -> None:
         turns = (turns,) if isinstance(turns, Turn) else tuple(turns)
-        if not turns or not all(isinstance(turn, Turn) for turn in turns):
+        if not turns:
             raise ValueError("a request needs at least one Turn, as in Request([Turn('user', 'How do I …?')])")
+        if wrong := next((turn for turn in turns if not isinstance(turn, Turn)), None):
+            raise TypeError(
+                f"turns are Turns, not {type(wrong).__name__}, as in Request([Turn('user', 'How do I …?')])"
+            )
         for name, value in (("scope", scope), ("variant", variant)):
             if not isinstance(value, str):
                 raise TypeError(f"{name} is a str, not {type(value).__name__}")
@@ -87,6 +91,8 @@ class Chunk:
     score: float | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.ref, ChunkRef):
+            raise TypeError(f"a chunk's ref is a ChunkRef, not {type(self.ref).__name__}: ChunkRef(id, version)")
         _require_str("a chunk's text", self.text)
 
 
