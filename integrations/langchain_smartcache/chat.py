@@ -17,7 +17,7 @@ from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from langchain_smartcache.arguments import refuse_scope
+from langchain_smartcache.arguments import checked_cache, refuse_scope
 from langchain_smartcache.configuration import options_of, schema_of, variant_of
 from langchain_smartcache.payload import Form, answer_of
 from langchain_smartcache.prompts import prompt_of
@@ -67,9 +67,10 @@ class ChatSmartCache(BaseChatModel):
     @classmethod
     def _take_cache(cls, values: Any) -> Any:
         """`cache=` is our cache. LangChain's field of that name is False: its own cache must not answer as well."""
-        if isinstance(values, Mapping) and "smart_cache" not in values:
-            values = {**values, "smart_cache": values.get("cache")}
-        return {**values, "cache": False} if isinstance(values, Mapping) else values
+        if not isinstance(values, Mapping):
+            return values
+        given = values["smart_cache"] if "smart_cache" in values else values.get("cache")
+        return {**values, "smart_cache": checked_cache(given), "cache": False}
 
     @model_validator(mode="after")
     def _take_surroundings(self) -> ChatSmartCache:

@@ -10,9 +10,9 @@ from typing import Any
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from pydantic import ConfigDict, PrivateAttr
+from pydantic import ConfigDict, PrivateAttr, field_validator
 
-from langchain_smartcache.arguments import refuse_scope
+from langchain_smartcache.arguments import checked_cache, refuse_scope
 from langchain_smartcache.configuration import fields_of, stable
 from langchain_smartcache.documents import chunk_of, document_of
 from smartcache import Chunk, SmartCache
@@ -37,6 +37,11 @@ class SmartCacheRetriever(BaseRetriever):
     scope: str = ""
     _settings: OrderedDict[str, _Setting] = PrivateAttr(default_factory=OrderedDict)
     _lock: Any = PrivateAttr(default_factory=Lock)
+
+    @field_validator("cache", mode="before")
+    @classmethod
+    def _check_cache(cls, value: object) -> SmartCache:
+        return checked_cache(value)
 
     def search(self, query: str) -> tuple[Chunk, ...]:
         """What is found, as chunks: the `search=` of `ChatSmartCache` and of `SmartCache.answer`."""

@@ -19,6 +19,7 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_smartcache import configuration, endings
+from llama_index_smartcache.arguments import check_engine, checked_cache
 from llama_index_smartcache.media import file_version
 from llama_index_smartcache.nodes import NodeChunk, chunk_of, copied
 from llama_index_smartcache.responses import Head, Keeping, as_stream, passed_by, restored, was_stream
@@ -46,8 +47,9 @@ class SmartCacheQueryEngine(BaseQueryEngine):
     def __init__(
         self, query_engine: BaseQueryEngine, cache: SmartCache, scope: str = "", variant: str = "", source: str = ""
     ) -> None:
+        check_engine(query_engine)
         super().__init__(callback_manager=query_engine.callback_manager)
-        self._query_engine, self._cache = query_engine, cache
+        self._query_engine, self._cache = query_engine, checked_cache(cache)
         self._scope, self._variant, self._source = scope, variant, source
         retriever = configuration.retriever_of(query_engine)
         self._narrowed_to = configuration.narrowed_to(retriever)

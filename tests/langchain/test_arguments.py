@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField
+from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import ValidationError
 
-from langchain_smartcache import ChatLocalModel, ChatSmartCache, SmartCacheRetriever
+from langchain_smartcache import ChatLocalModel, ChatSmartCache, SmartCacheRetriever, SmartLLMCache, watch_vectorstore
 
 QUESTION = "When did the mission launch?"
 
@@ -101,3 +103,37 @@ def test_a_chat_that_is_set_to_stream_shares_what_is_stored(make: Any, model: An
     assert make(ChatSmartCache, streaming=True).invoke(QUESTION).content == "answer number 1"
     assert make(ChatSmartCache).invoke(QUESTION).content == "answer number 1"
     assert model.calls == 1
+
+
+GIVEN = {
+    "ChatSmartCache": lambda model, cache: ChatSmartCache(model=model, cache=cache),
+    "SmartLLMCache": lambda model, cache: SmartLLMCache(cache),
+    "SmartCacheRetriever": lambda model, cache: SmartCacheRetriever(retriever=OneDocument(), cache=cache),
+    "watch_vectorstore": lambda model, cache: watch_vectorstore(a_store(), cache),
+}
+
+
+def a_store() -> InMemoryVectorStore:
+    return InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+
+
+@pytest.mark.parametrize("other", ["a.db", None, a_store()], ids=["a path", "None", "a store"])
+@pytest.mark.parametrize("give", GIVEN.values(), ids=GIVEN)
+def test_what_is_no_cache_raises_and_the_error_says_how_to_open_one(model: Any, give: Any, other: Any) -> None:
+    with pytest.raises(TypeError, match=r"cache= takes a SmartCache, not .*SmartCache\.open\("):
+        give(model, other)
+
+
+@pytest.mark.parametrize("give", GIVEN.values(), ids=GIVEN)
+def test_a_cache_is_taken(model: Any, cache: Any, give: Any) -> None:
+    assert give(model, cache) is not None
+
+
+def test_a_chat_without_a_cache_raises_the_same(model: Any) -> None:
+    with pytest.raises(TypeError, match="cache= takes a SmartCache, not None"):
+        ChatSmartCache(model=model)
+
+
+def test_watch_vectorstore_says_which_argument_comes_first(cache: Any) -> None:
+    with pytest.raises(TypeError, match="takes a vector store first, not a SmartCache"):
+        watch_vectorstore(cache, a_store())  # type: ignore[type-var, arg-type]
