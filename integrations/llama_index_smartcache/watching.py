@@ -14,6 +14,7 @@ from uuid import uuid4
 from llama_index.core.indices.base import BaseIndex
 
 from llama_index_smartcache.arguments import check_index, checked_cache
+from llama_index_smartcache.coverage import noted
 from llama_index_smartcache.inventory import Inventory
 from smartcache import Chunk, ChunkRef, KnowledgeUpdate, SmartCache
 
@@ -92,7 +93,7 @@ class Watch:
             method = getattr(owner, name, None)
             if method is not None:
                 make = self._awatched if asyncio.iscoroutinefunction(method) else self._watched
-                hooks.append((owner, name, make(method, kind)))
+                hooks.append((owner, name, noted(make(method, kind), self._cache, self._source)))
                 object.__setattr__(owner, name, hooks[-1][2])  # vector stores are pydantic models
         return hooks
 
