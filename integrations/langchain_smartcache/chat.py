@@ -15,8 +15,9 @@ from langchain_core.messages import AIMessage, BaseMessage, message_chunk_to_mes
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from langchain_smartcache.arguments import checked_cache, refuse_scope
 from langchain_smartcache.configuration import options_of, schema_of, variant_of
 from langchain_smartcache.payload import Form, answer_of
 from langchain_smartcache.prompts import prompt_of
@@ -33,8 +34,10 @@ class ChatSmartCache(BaseChatModel):
 
         model = ChatSmartCache(model=ChatOpenAI(temperature=0), cache=SmartCache.open("answers.db"), scope="tenant")
 
-    `scope` says who may share answers; nothing in a message or a call's options can change it (where the tenant comes
-    with the call, use LangChain's `configurable_fields(scope=...)`). `search` finds passages for a question, as in
+    `scope` says who may share answers; no message and no option of a call can change it, and a call that brings a
+    `scope` raises TypeError. Where the tenant comes with the call, use `configurable_fields(scope=...)`: without it, a
+    scope in `config["configurable"]` is not read, as LangChain never reads one for a field that is not configurable.
+    `search` finds passages for a question, as in
     `SmartCacheRetriever.search`: where a chain's documents cannot be recognised in the prompt, it confirms hits and
     names the evidence. The documents in the prompt go to the model as they are, whatever it finds.
 
@@ -49,20 +52,25 @@ class ChatSmartCache(BaseChatModel):
     `usage_metadata` is zero, so that summing it bills nothing twice; the original is kept there.
     """
 
+    model_config = ConfigDict(extra="forbid")
+
     model: BaseChatModel
     smart_cache: SmartCache = Field(exclude=True)
     scope: str = ""
     search: Callable[[str], Sequence[Chunk]] | None = Field(default=None, exclude=True)
     bound: dict[str, Any] = Field(default_factory=dict)
     """Options that the model behind holds inside where no field tells them: tools it was bound to."""
+    streaming: bool = False
+    """As LangChain reads it: `invoke` goes through `stream`."""
 
     @model_validator(mode="before")
     @classmethod
     def _take_cache(cls, values: Any) -> Any:
         """`cache=` is our cache. LangChain's field of that name is False: its own cache must not answer as well."""
-        if isinstance(values, Mapping) and "smart_cache" not in values:
-            values = {**values, "smart_cache": values.get("cache")}
-        return {**values, "cache": False} if isinstance(values, Mapping) else values
+        if not isinstance(values, Mapping):
+            return values
+        given = values["smart_cache"] if "smart_cache" in values else values.get("cache")
+        return {**values, "smart_cache": checked_cache(given), "cache": False}
 
     @model_validator(mode="after")
     def _take_surroundings(self) -> ChatSmartCache:
@@ -169,6 +177,7 @@ class ChatSmartCache(BaseChatModel):
             yield chunk
 
     def _call(self, messages: list[BaseMessage], stop: list[str] | None, options: dict[str, Any]) -> _Call:
+        refuse_scope(options)
         prompt = prompt_of(messages, self.smart_cache)
         in_key = options_of(self.model, stop, {**self.bound, **options})
         if prompt.is_whole and in_key.get("cache") not in (False, "refresh"):
@@ -203,6 +212,12 @@ class ChatSmartCache(BaseChatModel):
             return super().with_structured_output(schema, include_raw=include_raw, **kwargs)
         own = self.model.with_structured_output(schema, include_raw=include_raw, **kwargs)
         return with_model_replaced(own, type(self.model), lambda model: self.model_copy(update={"model": model}))
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """The arguments as they were given: `cache` is ours, not LangChain's field of that name."""
+        for name, value in super().__repr_args__():
+            if name != "cache":
+                yield ("cache" if name == "smart_cache" else name), value
 
     @property
     def _llm_type(self) -> str:

@@ -12,6 +12,7 @@ from langchain_core.caches import BaseCache
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import Generation
 
+from langchain_smartcache.arguments import checked_cache
 from langchain_smartcache.messages import turn_of
 from langchain_smartcache.payload import answer_of_generations, generations_of
 from langchain_smartcache.prompts import Prompt
@@ -43,7 +44,7 @@ class SmartLLMCache(BaseCache):
     """
 
     def __init__(self, cache: SmartCache, *, scope: str = "") -> None:
-        self._cache, self._scope = cache, scope
+        self._cache, self._scope = checked_cache(cache), scope
 
     def lookup(self, prompt: str, llm_string: str) -> list[Generation] | None:
         found: list[Generation] = []

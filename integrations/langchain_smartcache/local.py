@@ -10,6 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, UsageMetadata
 from langchain_core.messages.ai import InputTokenDetails
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from pydantic import ConfigDict
 
 from langchain_smartcache.messages import turn_of
 from smartcache import Turn
@@ -30,6 +31,8 @@ class ChatLocalModel(BaseChatModel):
     cache are another layer: wrap it in `ChatSmartCache`.
     """
 
+    model_config = ConfigDict(extra="forbid")
+
     model: Any  # a LocalModel, whose module imports torch
     max_tokens: int = 256
     stop: list[str] | None = None
@@ -40,6 +43,7 @@ class ChatLocalModel(BaseChatModel):
     repetition_penalty: float | None = None
     do_sample: bool | None = None
     seed: int | None = None
+    streaming: bool = False  # as LangChain reads it: `invoke` goes through `stream`
 
     @property
     def model_name(self) -> str:

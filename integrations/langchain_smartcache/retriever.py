@@ -10,8 +10,9 @@ from typing import Any
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from pydantic import PrivateAttr
+from pydantic import ConfigDict, PrivateAttr, field_validator
 
+from langchain_smartcache.arguments import checked_cache, refuse_scope
 from langchain_smartcache.configuration import fields_of, stable
 from langchain_smartcache.documents import chunk_of, document_of
 from smartcache import Chunk, SmartCache
@@ -28,12 +29,19 @@ class SmartCacheRetriever(BaseRetriever):
     are the caller's own copies; `metadata["smartcache_ref"]` holds each one's [id, version, source].
     """
 
+    model_config = ConfigDict(extra="forbid")
+
     retriever: BaseRetriever
     cache: SmartCache
     source: str = ""
     scope: str = ""
     _settings: OrderedDict[str, _Setting] = PrivateAttr(default_factory=OrderedDict)
     _lock: Any = PrivateAttr(default_factory=Lock)
+
+    @field_validator("cache", mode="before")
+    @classmethod
+    def _check_cache(cls, value: object) -> SmartCache:
+        return checked_cache(value)
 
     def search(self, query: str) -> tuple[Chunk, ...]:
         """What is found, as chunks: the `search=` of `ChatSmartCache` and of `SmartCache.answer`."""
@@ -42,6 +50,7 @@ class SmartCacheRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **kwargs: Any
     ) -> list[Document]:
+        refuse_scope(kwargs)
         return [document_of(chunk) for chunk in self._found(query, run_manager, kwargs)]
 
     def _found(

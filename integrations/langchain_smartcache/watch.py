@@ -13,6 +13,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables.config import run_in_executor
 from langchain_core.vectorstores import VectorStore
 
+from langchain_smartcache.arguments import check_store, checked_cache
 from langchain_smartcache.documents import chunk_of
 from smartcache import Chunk, ChunkRef, KnowledgeUpdate, SmartCache
 
@@ -44,7 +45,8 @@ def watch_vectorstore(vectorstore: Store, cache: SmartCache, source: str = "") -
     without a delete is not seen: LangChain's incremental cleanup does not report it; call `cache.update_knowledge`.
     Raises OSError where the cache cannot write the news down, before the store is changed or after.
     """
-    _Watch(vectorstore, cache, source).begin()
+    check_store(vectorstore)
+    _Watch(vectorstore, checked_cache(cache), source).begin()
     return vectorstore
 
 

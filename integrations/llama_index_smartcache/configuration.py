@@ -126,10 +126,15 @@ def streams(engine: BaseQueryEngine) -> bool | None:
 
 
 def index_ids(retriever: BaseRetriever | None) -> list[str]:
-    """The indexes that a retriever reads."""
-    own = getattr(getattr(retriever, "_index", None), "index_id", None)
-    inner = [id for part in _inner_retrievers(retriever) for id in index_ids(part)]
-    return [own, *inner] if isinstance(own, str) else inner
+    """The ids of the indexes that a retriever reads."""
+    return [index.index_id for index in indexes_of(retriever)]
+
+
+def indexes_of(retriever: BaseRetriever | None) -> list[Any]:
+    """The indexes that a retriever reads, those of the retrievers inside it too."""
+    own = getattr(retriever, "_index", None)
+    inner = [index for part in _inner_retrievers(retriever) for index in indexes_of(part)]
+    return [own, *inner] if isinstance(getattr(own, "index_id", None), str) else inner
 
 
 def narrowed_to(retriever: BaseRetriever | None) -> list[str] | None:

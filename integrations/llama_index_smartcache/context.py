@@ -6,6 +6,7 @@ from typing import Literal
 
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
+from pydantic import ConfigDict
 
 from llama_index_smartcache.nodes import CITATION, NodeChunk, chunk_of, copied
 from smartcache import plan_context
@@ -19,6 +20,8 @@ class CacheAwareContext(BaseNodePostprocessor):
     citation number, its rank as the retriever gave it, from 1, in `node.metadata["smartcache_citation"]`; neither the
     prompt nor an embedding shows it.
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     order: Literal["given", "hash"] = "hash"
 

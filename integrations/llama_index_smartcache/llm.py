@@ -17,8 +17,9 @@ from llama_index.core.base.llms.types import (
 )
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import LLM, ToolSelection
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
+from llama_index_smartcache.arguments import checked_cache, refuse_scope
 from llama_index_smartcache.configuration import (
     fingerprint,
     model_settings,
@@ -58,13 +59,15 @@ class SmartCacheLLM(FunctionCallingLLM):
     `raw_dropped` says so. A hit fires no LLM event: no tokens were used.
     """
 
+    model_config = ConfigDict(extra="forbid")
+
     cached_llm: LLM = Field(exclude=True)
     cache: Any = Field(exclude=True)
     scope: str = ""
 
     def __init__(self, llm: LLM, cache: SmartCache, scope: str = "", **fields: Any) -> None:
         inherited = {name: getattr(llm, name) for name in INHERITED}
-        super().__init__(cached_llm=llm, cache=cache, scope=scope, **(inherited | fields))
+        super().__init__(cached_llm=llm, cache=checked_cache(cache), scope=scope, **(inherited | fields))
 
     def __getstate__(self) -> dict[str, Any]:
         bare = self.model_copy()  # LlamaIndex drops what cannot be pickled, and from the object itself
@@ -165,6 +168,7 @@ class SmartCacheLLM(FunctionCallingLLM):
         return Request(turns, self.scope, self.metadata.model_name, options)
 
     def _options(self, call: str, kwargs: Mapping[str, Any], *, whole: bool) -> dict[str, Any]:
+        refuse_scope(kwargs)
         model = wrapped(self.cached_llm)
         options = {name: stable(tool_settings(value)) for name, value in kwargs.items()}
         options.setdefault("temperature", getattr(model, "temperature", None))

@@ -17,7 +17,7 @@ from llama_index.core.base.llms.types import (
 from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
 from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_callback
 from llama_index.core.llms.custom import CustomLLM
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from llama_index_smartcache.messages import turn_of
 from smartcache import Turn
@@ -32,6 +32,8 @@ class LocalModelLLM(CustomLLM):
     (what was not computed anew), first_token_seconds and finish_reason; of a stream, those of its last piece. Text
     only: an image raises ValueError.
     """
+
+    model_config = ConfigDict(extra="forbid")
 
     model: Any = Field(exclude=True)
     max_new_tokens: int = 256

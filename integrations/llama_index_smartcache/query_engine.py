@@ -19,6 +19,8 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from llama_index_smartcache import configuration, endings
+from llama_index_smartcache.arguments import check_engine, checked_cache
+from llama_index_smartcache.coverage import warn_of_unwatched
 from llama_index_smartcache.media import file_version
 from llama_index_smartcache.nodes import NodeChunk, chunk_of, copied
 from llama_index_smartcache.responses import Head, Keeping, as_stream, passed_by, restored, was_stream
@@ -38,6 +40,9 @@ class SmartCacheQueryEngine(BaseQueryEngine):
     very object where there is none. `variant` tells apart what cannot be seen in an engine, such as the settings of
     a retriever of your own. Prompts, model settings and LlamaIndex's own retriever settings are seen, at each call.
 
+    Changes of an index are seen through `watch_index(index, cache)` alone. Where nothing watches one for this cache and
+    source by the time of the first query, a warning goes to the log "smartcache", once for each index.
+
     `response.metadata["smartcache"]` says what happened: served_by, and on a hit similarity, age_seconds, entry_id.
     A hit brings the source nodes of the answer as it was made. Streams are cached as well; one that is left half read
     is not stored.
@@ -46,12 +51,14 @@ class SmartCacheQueryEngine(BaseQueryEngine):
     def __init__(
         self, query_engine: BaseQueryEngine, cache: SmartCache, scope: str = "", variant: str = "", source: str = ""
     ) -> None:
+        check_engine(query_engine)
         super().__init__(callback_manager=query_engine.callback_manager)
-        self._query_engine, self._cache = query_engine, cache
+        self._query_engine, self._cache = query_engine, checked_cache(cache)
         self._scope, self._variant, self._source = scope, variant, source
         retriever = configuration.retriever_of(query_engine)
         self._narrowed_to = configuration.narrowed_to(retriever)
         self._knowledge = source or configuration.index_ids(retriever) or variant or uuid4().hex
+        self._has_asked = False
         self._searches: tuple[Any, _Search | None] = (None, None)
         endings.listen()
 
@@ -115,6 +122,9 @@ class SmartCacheQueryEngine(BaseQueryEngine):
 
     def _asked(self, query_bundle: QueryBundle) -> tuple[Request, _Search | None]:
         """The request that a query is, and the search of this engine as it is set now."""
+        if not self._has_asked:
+            self._has_asked = True
+            warn_of_unwatched(configuration.retriever_of(self._query_engine), self._cache, self._source)
         settings = configuration.fingerprint(configuration.engine_settings(self._query_engine))
         embedded = {"texts": query_bundle.custom_embedding_strs, "vector": query_bundle.embedding}
         options = {"engine": settings, "knowledge": self._knowledge, "nodes": self._narrowed_to, "embedded": embedded}

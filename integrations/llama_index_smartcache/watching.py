@@ -13,6 +13,8 @@ from uuid import uuid4
 
 from llama_index.core.indices.base import BaseIndex
 
+from llama_index_smartcache.arguments import check_index, checked_cache
+from llama_index_smartcache.coverage import noted
 from llama_index_smartcache.inventory import Inventory
 from smartcache import Chunk, ChunkRef, KnowledgeUpdate, SmartCache
 
@@ -57,7 +59,8 @@ class Watch:
     """
 
     def __init__(self, index: BaseIndex[Any], cache: SmartCache, source: str = "") -> None:
-        self._cache, self._source = cache, source
+        check_index(index)
+        self._cache, self._source = checked_cache(cache), source
         self._lock = threading.Lock()
         self._markers = [self._marker()]
         self._inside: ContextVar[bool] = ContextVar("llama_index_smartcache_inside", default=False)
@@ -90,7 +93,7 @@ class Watch:
             method = getattr(owner, name, None)
             if method is not None:
                 make = self._awatched if asyncio.iscoroutinefunction(method) else self._watched
-                hooks.append((owner, name, make(method, kind)))
+                hooks.append((owner, name, noted(make(method, kind), self._cache, self._source)))
                 object.__setattr__(owner, name, hooks[-1][2])  # vector stores are pydantic models
         return hooks
 

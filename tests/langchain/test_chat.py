@@ -245,7 +245,9 @@ def test_tenants_never_share_and_each_finds_its_own(model: Any, cache: Any) -> N
 def test_the_scope_of_a_call_cannot_be_set_by_its_options(model: Any, cache: Any) -> None:
     ChatSmartCache(model=model, cache=cache, scope="ours").invoke(QUESTION)
     theirs = ChatSmartCache(model=model, cache=cache, scope="theirs")
-    assert theirs.invoke(QUESTION, scope="ours").content == "answer number 2"
+    with pytest.raises(TypeError, match="scope is no option of a call"):
+        theirs.invoke(QUESTION, scope="ours")
+    assert theirs.invoke(QUESTION).content == "answer number 2"
 
 
 def test_langchains_configurable_fields_can_set_the_scope(model: Any, cache: Any) -> None:

