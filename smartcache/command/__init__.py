@@ -73,13 +73,15 @@ def chat(
     from smartcache import SmartCache
     from smartcache.command.chat import HELP, Chat, announce, typed_lines
     from smartcache.command.documents import Documents, check_folder
+    from smartcache.command.kept import trouble_told
 
     console = Console()
     check_folder(folder)
     embedder = load_embedder()
     documents = Documents(folder, embedder, source=str(folder.resolve()))
     if cache is not None:
-        SmartCache.open(cache, embedder=embedder, strict=True).close()  # a damaged file is refused, not replaced
+        with trouble_told(cache, "pass another --cache"):  # a damaged file is refused, not replaced
+            SmartCache.open(cache, embedder=embedder, strict=True).close()
     with SmartCache.open(cache, embedder=embedder) as answers:
         announce(answers, documents)
         console.print("Loading the language model (the first run converts it once, about 20 s) …", style="dim")
@@ -90,7 +92,7 @@ def chat(
 
 @app.command()
 def stats(file: Annotated[Path, typer.Argument(help="A cache file.")]) -> None:
-    """Say what a cache file holds."""
+    """Say what a cache file holds, scope by scope."""
     from smartcache.command.kept import described
 
     typer.echo(described(file))
@@ -99,12 +101,13 @@ def stats(file: Annotated[Path, typer.Argument(help="A cache file.")]) -> None:
 @app.command()
 def forget(
     file: Annotated[Path, typer.Argument(help="A cache file.")],
-    scope: Annotated[str | None, typer.Option(help="Only the answers of this scope.")] = None,
+    scope: Annotated[str | None, typer.Option(help="The answers of this scope; '' is the empty scope.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="The answers of every scope.")] = False,
 ) -> None:
-    """Remove the answers of a scope from a cache file, or all of them."""
-    from smartcache.command.kept import forgotten
+    """Remove the answers of one scope from a cache file, or all; exit code 2 if the scope has none."""
+    from smartcache.command.kept import counted, forgotten
 
-    typer.echo(f"{forgotten(file, scope)} answers forgotten")
+    typer.echo(f"{counted(forgotten(file, scope, everything=everything), 'answer')} forgotten")
 
 
 def load_embedder() -> Embedder:

@@ -10,6 +10,7 @@ from rich.text import Text
 from smartcache import Answer, KnowledgeUpdate, SmartCache, Turn
 from smartcache.command.assistant import Assistant, Reply, WritingModel
 from smartcache.command.documents import Documents, UnreadableDocument
+from smartcache.command.kept import counted
 from smartcache.command.live import COLOURS, milliseconds
 
 SYSTEM = "You answer questions about a collection of documents. Answer in a few sentences, using only these passages."
@@ -79,13 +80,13 @@ class Chat:
             return
         if update is not None:
             stale = self._cache.update_knowledge(update)
-            self._note(f"{_changes(update)}; {_counted(stale, 'stored answer')} stale or to be searched for again")
+            self._note(f"{_changes(update)}; {counted(stale, 'stored answer')} stale or to be searched for again")
 
     def _show_stats(self) -> None:
         stats = self._cache.stats()
         self._note(
-            f"{_counted(stats.requests, 'request')}: {stats.exact} exact, {stats.semantic} semantic, "
-            f"{stats.requests - stats.hits} by the model; {_counted(stats.entries, 'stored answer')}, "
+            f"{counted(stats.requests, 'request')}: {stats.exact} exact, {stats.semantic} semantic, "
+            f"{stats.requests - stats.hits} by the model; {counted(stats.entries, 'stored answer')}, "
             f"{stats.bytes:,} bytes"
         )
 
@@ -133,8 +134,4 @@ def _sources(answer: Answer) -> str:
 
 def _changes(update: KnowledgeUpdate) -> str:
     counts = (("added", update.added), ("changed", update.changed), ("removed", update.removed))
-    return ", ".join(f"{_counted(len(sections), 'section')} {kind}" for kind, sections in counts if sections)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return ", ".join(f"{counted(len(sections), 'section')} {kind}" for kind, sections in counts if sections)

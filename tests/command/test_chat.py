@@ -192,13 +192,26 @@ def test_a_binary_file_is_named(folder: Path) -> None:
     refused(chat(folder, "Hello?"), "bad.txt is a binary file")
 
 
-@pytest.mark.parametrize("content", [b"this is no database", b"SQLite format 3\x00" + b"\xff" * 4096])
-def test_a_broken_cache_file_is_refused_and_left_as_it_was(folder: Path, tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "advice"),
+    [
+        (b"this is no database", "choose another path"),
+        (b"SQLite format 3\x00" + b"\xff" * 4096, "delete or move it, or pass another --cache"),
+    ],
+)
+def test_a_broken_cache_file_is_refused_and_left_as_it_was(
+    folder: Path, tmp_path: Path, content: bytes, advice: str
+) -> None:
     file = tmp_path / "answers.db"
     file.write_bytes(content)
-    refused(chat(folder, "Hello?", options=("--cache", str(file))), "answers.db")
+    refused(chat(folder, "Hello?", options=("--cache", str(file))), "answers.db", advice)
     assert file.read_bytes() == content
     assert sorted(path.name for path in tmp_path.iterdir()) == ["answers.db", "docs"]
+
+
+def test_a_place_where_no_cache_can_be_is_refused(folder: Path) -> None:
+    file = folder / "price.md" / "answers.db"
+    refused(chat(folder, "Hello?", options=("--cache", str(file))), "answers.db cannot be used as a cache")
 
 
 def test_a_cache_file_that_is_a_folder_holds_the_cache_inside(folder: Path, tmp_path: Path) -> None:
