@@ -71,6 +71,7 @@ def chat(
 ) -> None:
     """Talk to a local model over a folder of documents, with the cache on."""
     from smartcache import SmartCache
+    from smartcache.command.assistant import SMALL_MODEL, loading_line
     from smartcache.command.chat import HELP, Chat, announce, typed_lines
     from smartcache.command.documents import Documents, check_folder
     from smartcache.command.kept import trouble_told
@@ -84,8 +85,10 @@ def chat(
             SmartCache.open(cache, embedder=embedder, strict=True).close()
     with SmartCache.open(cache, embedder=embedder) as answers:
         announce(answers, documents)
-        console.print("Loading the language model (the first run converts it once, about 20 s) …", style="dim")
+        console.print(loading_line(model), style="dim")
         language_model = load_model(model)
+        if model is None:
+            console.print(f"{SMALL_MODEL}; --model takes another one.", style="dim", soft_wrap=True)
         console.print(f"{len(documents.chunks)} sections are ready. {HELP}.", style="dim", soft_wrap=True)
         Chat(answers, language_model, documents, console, scope=scope).talk(typed_lines(console))
 

@@ -15,6 +15,7 @@ from smartcache.command.live import COLOURS, milliseconds
 
 SYSTEM = "You answer questions about a collection of documents. Answer in a few sentences, using only these passages."
 MAX_NEW_TOKENS = 200
+LEAVING = ("/quit", "/exit", "quit", "exit")
 HELP = "/new begins a new conversation, /stats shows counts, /quit leaves"
 
 
@@ -39,10 +40,10 @@ class Chat:
         self._conversation: list[Turn] = []
 
     def talk(self, lines: Iterator[str]) -> None:
-        """Answers line by line until the lines end or one says /quit."""
+        """Answers line by line until the lines end or one says to leave."""
         try:
             for line in map(str.strip, lines):
-                if line == "/quit":
+                if line.casefold() in LEAVING:
                     return
                 if line.startswith("/"):
                     self._obey(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -128,9 +129,31 @@ def test_a_file_that_turns_binary_while_talking_ends_nothing(folder: Path, monke
     assert origins(result) == ["model"]
 
 
-def test_quit_leaves(folder: Path) -> None:
-    result = chat(folder, "/quit", "What does the Plus plan cost?")
+@pytest.mark.parametrize("word", ["/quit", "/exit", "quit", "exit", "Exit"])
+def test_quit_leaves(folder: Path, word: str) -> None:
+    result = chat(folder, word, "What does the Plus plan cost?")
     assert (result.exit_code, origins(result)) == (0, [])
+
+
+def test_a_question_about_quitting_is_a_question(folder: Path) -> None:
+    assert origins(chat(folder, "quit the Plus plan")) == ["model"]
+
+
+def test_a_conversion_is_announced_where_there_is_one_to_make(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SMARTCACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(metadata, "version", lambda package: "0.1.2")
+    converted = "Loading the language model (the first run converts it once"
+    assert converted in chat(folder).stdout
+    assert converted not in chat(folder, options=("--model", "my-model")).stdout
+    (tmp_path / "models" / "SmolLM2-135M-Instruct-0.1.2-safetensors-1").mkdir(parents=True)
+    assert "Loading the language model …" in chat(folder).stdout
+
+
+def test_the_bundled_model_is_called_small_and_no_other(folder: Path) -> None:
+    assert "The bundled model is small and makes things up" in chat(folder).stdout
+    assert "small" not in chat(folder, options=("--model", "my-model")).stdout
 
 
 def test_stats_shows_the_counts(folder: Path) -> None:
@@ -187,9 +210,12 @@ def test_a_folder_of_empty_files_is_refused(tmp_path: Path) -> None:
     refused(chat(tmp_path, "Hello?"), "no text in")
 
 
-def test_a_binary_file_is_named(folder: Path) -> None:
-    (folder / "bad.txt").write_bytes(b"text\x00\x01")
-    refused(chat(folder, "Hello?"), "bad.txt is a binary file")
+@pytest.mark.parametrize(
+    ("content", "reason"), [(b"text\x00\x01", "is a binary file"), (b"Gr\xf6\xdfe", "is not UTF-8 text")]
+)
+def test_a_file_that_is_not_text_is_named_among_good_ones(folder: Path, content: bytes, reason: str) -> None:
+    (folder / "bad.txt").write_bytes(content)
+    refused(chat(folder, "Hello?"), f"bad.txt {reason}")
 
 
 @pytest.mark.parametrize(
