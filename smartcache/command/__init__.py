@@ -72,7 +72,7 @@ def chat(
     """Talk to a local model over a folder of documents, with the cache on."""
     from smartcache import SmartCache
     from smartcache.command.assistant import SMALL_MODEL, loading_line
-    from smartcache.command.chat import HELP, Chat, announce, typed_lines
+    from smartcache.command.chat import HELP, Chat, LastReason, announce, typed_lines
     from smartcache.command.documents import Documents, check_folder
     from smartcache.command.kept import trouble_told
 
@@ -83,14 +83,15 @@ def chat(
     if cache is not None:
         with trouble_told(cache, "pass another --cache"):  # a damaged file is refused, not replaced
             SmartCache.open(cache, embedder=embedder, strict=True).close()
-    with SmartCache.open(cache, embedder=embedder) as answers:
+    reason = LastReason()
+    with SmartCache.open(cache, embedder=embedder, on_event=reason) as answers:
         announce(answers, documents)
         console.print(loading_line(model), style="dim")
         language_model = load_model(model)
         if model is None:
             console.print(f"{SMALL_MODEL}; --model takes another one.", style="dim", soft_wrap=True)
         console.print(f"{len(documents.chunks)} sections are ready. {HELP}.", style="dim", soft_wrap=True)
-        Chat(answers, language_model, documents, console, scope=scope).talk(typed_lines(console))
+        Chat(answers, language_model, documents, console, reason, scope=scope).talk(typed_lines(console))
 
 
 @app.command()

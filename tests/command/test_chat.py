@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import metadata
 from pathlib import Path
 
@@ -33,7 +34,12 @@ def chat(folder: Path, *questions: str, options: tuple[str, ...] = ()) -> Result
 
 def origins(result: Result) -> list[str]:
     lines = [line.strip() for line in result.stdout.splitlines() if " · " in line]
-    return [line.split(" · ")[0] for line in lines]
+    return [line.split()[0] for line in lines]
+
+
+def reasons(result: Result) -> list[str]:
+    """Why the model was asked, each time it was."""
+    return re.findall(r"^  model \((.*?)\) · ", result.stdout, re.M)
 
 
 def test_an_answer_is_shown_with_its_origin_and_its_documents(folder: Path) -> None:
@@ -114,6 +120,68 @@ def test_an_edit_while_talking_is_announced_and_answered_from_the_new_text(
     assert "1 section changed; 1 stored answer stale" in result.stdout
     assert origins(result) == ["model", "model"]
     assert "costs 5 euros" in result.stdout
+
+
+def edited_between(folder: Path, monkeypatch: pytest.MonkeyPatch, edit: str, *questions: str) -> Result:
+    """A chat in which the price file gets the text `edit` after the first question."""
+    import smartcache.command.chat as chat_module
+
+    def lines(*_):
+        yield questions[0]
+        (folder / "price.md").write_text(edit, encoding="utf-8")
+        yield from questions[1:]
+
+    monkeypatch.setattr(chat_module, "typed_lines", lines)
+    return chat(folder)
+
+
+def test_an_edit_begins_a_new_conversation_that_does_not_repeat_the_old_text(
+    folder: Path, model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit = "# Price\n\nThe Plus plan costs 5 euros.\n"
+    result = edited_between(folder, monkeypatch, edit, *["What does the Plus plan cost?"] * 2)
+    assert "stale or to be searched for again; a new conversation begins" in result.stdout
+    assert [turn.role for turn in model.prompts[-1]] == ["system", "user"]
+    assert "4 euros" not in " ".join(turn.text for turn in model.prompts[-1])
+
+
+def test_white_space_in_a_file_leaves_the_conversation_as_it_is(
+    folder: Path, model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit = "# Price\n\n\nThe Plus plan costs 4 euros.\n"
+    result = edited_between(folder, monkeypatch, edit, "What does the Plus plan cost?", "And when does it open?")
+    assert "a new conversation begins" not in result.stdout
+    assert [turn.role for turn in model.prompts[-1]] == ["system", "user", "assistant", "user"]
+
+
+def test_an_edit_before_the_first_question_ends_no_conversation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit = "# Price\n\nThe Plus plan costs 5 euros.\n"
+    result = edited_between(folder, monkeypatch, edit, "/stats", "What does the Plus plan cost?")
+    assert "1 section changed" in result.stdout
+    assert "a new conversation begins" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("questions", "reason"),
+    [
+        (["What does the Plus plan cost?"], "new"),
+        (["What does the Plus plan cost?", "/new", "What does the Basic plan cost?"], "facts"),
+        (["What does the Plus plan cost?", "And what does it cost?"], "context"),
+    ],
+)
+def test_why_the_model_was_asked_is_shown(folder: Path, questions: list[str], reason: str) -> None:
+    assert reasons(chat(folder, *questions))[-1].endswith(reason)
+
+
+def test_a_hit_needs_no_reason(folder: Path) -> None:
+    result = chat(folder, "What does the Plus plan cost?", "/new", "What does the Plus plan cost?")
+    assert reasons(result) == ["new"]
+
+
+def test_the_reason_after_an_edit_is_that_the_answer_is_stale(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit = "# Price\n\nThe Plus plan costs 5 euros.\n"
+    result = edited_between(folder, monkeypatch, edit, *["What does the Plus plan cost?"] * 2)
+    assert reasons(result) == ["new", "a document changed: stale"]
 
 
 def test_a_file_that_turns_binary_while_talking_ends_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
