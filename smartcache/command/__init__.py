@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,8 +32,21 @@ class OneLineErrors(TyperGroup):
 app = typer.Typer(cls=OneLineErrors, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
+def _tell_version(asked: bool) -> None:
+    if asked:
+        try:
+            typer.echo(f"smartcache {metadata.version('smartcache-llm')}")
+        except metadata.PackageNotFoundError:
+            typer.echo("smartcache, from a checkout that is not installed")
+        raise typer.Exit
+
+
 @app.callback()
-def _about() -> None:
+def _about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
     """One cache for LLM applications that knows the conversation, the knowledge base and the KV state."""
 
 
