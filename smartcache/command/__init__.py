@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,8 +34,21 @@ class OneLineErrors(TyperGroup):
 app = typer.Typer(cls=OneLineErrors, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
+def _tell_version(asked: bool) -> None:
+    if asked:
+        try:
+            typer.echo(f"smartcache {metadata.version('smartcache-llm')}")
+        except metadata.PackageNotFoundError:
+            typer.echo("smartcache, from a checkout that is not installed")
+        raise typer.Exit
+
+
 @app.callback()
-def _about() -> None:
+def _about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
     """One cache for LLM applications that knows the conversation, the knowledge base and the KV state."""
 
 
@@ -75,26 +89,32 @@ def chat(
 ) -> None:
     """Talk to a local model over a folder of documents, with the cache on."""
     from smartcache import SmartCache
-    from smartcache.command.chat import HELP, Chat, announce, typed_lines
+    from smartcache.command.assistant import SMALL_MODEL, loading_line
+    from smartcache.command.chat import HELP, Chat, LastReason, announce, typed_lines
     from smartcache.command.documents import Documents, check_folder
+    from smartcache.command.kept import trouble_told
 
     console = Console()
     check_folder(folder)
     embedder = load_embedder()
     documents = Documents(folder, embedder, source=str(folder.resolve()))
     if cache is not None:
-        SmartCache.open(cache, embedder=embedder, strict=True).close()  # a damaged file is refused, not replaced
-    with SmartCache.open(cache, embedder=embedder) as answers:
+        with trouble_told(cache, "pass another --cache"):  # a damaged file is refused, not replaced
+            SmartCache.open(cache, embedder=embedder, strict=True).close()
+    reason = LastReason()
+    with SmartCache.open(cache, embedder=embedder, on_event=reason) as answers:
         announce(answers, documents)
-        console.print("Loading the language model (the first run converts it once, about 20 s) …", style="dim")
+        console.print(loading_line(model), style="dim")
         language_model = load_model(model)
+        if model is None:
+            console.print(f"{SMALL_MODEL}; --model takes another one.", style="dim", soft_wrap=True)
         console.print(f"{len(documents.chunks)} sections are ready. {HELP}.", style="dim", soft_wrap=True)
-        Chat(answers, language_model, documents, console, scope=scope).talk(typed_lines(console))
+        Chat(answers, language_model, documents, console, reason, scope=scope).talk(typed_lines(console))
 
 
 @app.command()
 def stats(file: Annotated[Path, typer.Argument(help="A cache file.")]) -> None:
-    """Say what a cache file holds."""
+    """Say what a cache file holds, scope by scope."""
     from smartcache.command.kept import described
 
     typer.echo(described(file))
@@ -103,12 +123,13 @@ def stats(file: Annotated[Path, typer.Argument(help="A cache file.")]) -> None:
 @app.command()
 def forget(
     file: Annotated[Path, typer.Argument(help="A cache file.")],
-    scope: Annotated[str | None, typer.Option(help="Only the answers of this scope.")] = None,
+    scope: Annotated[str | None, typer.Option(help="The answers of this scope; '' is the empty scope.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="The answers of every scope.")] = False,
 ) -> None:
-    """Remove the answers of a scope from a cache file, or all of them."""
-    from smartcache.command.kept import forgotten
+    """Remove the answers of one scope from a cache file, or all; exit code 2 if the scope has none."""
+    from smartcache.command.kept import counted, forgotten
 
-    typer.echo(f"{forgotten(file, scope)} answers forgotten")
+    typer.echo(f"{counted(forgotten(file, scope, everything=everything), 'answer')} forgotten")
 
 
 def load_embedder() -> Embedder:

@@ -9,7 +9,9 @@ from typing import Any, Protocol
 
 from smartcache import Answer, Chunk, Request, SmartCache, Turn
 from smartcache.command.documents import Documents
+from smartcache.models.bundled import is_bundled_model_converted
 
+SMALL_MODEL = "The bundled model is small and makes things up"
 SENTENCE_ENDS = (". ", "\n")  # as stop strings: the answer is one sentence
 
 
@@ -115,6 +117,13 @@ class Assistant:
     def _request(self, conversation: Sequence[Turn], scope: str) -> Request:
         turns = [Turn("system", self._system), *conversation]
         return Request(turns, scope=scope, variant=self._model.name, options=self._options)
+
+
+def loading_line(name: str | None = None) -> str:
+    """What to say before a model is loaded, the bundled one without a name; what is slow only once is said then."""
+    if name is None and not is_bundled_model_converted():
+        return "Loading the language model (the first run converts it once, about 20 s) …"
+    return "Loading the language model …"
 
 
 def prompt(request: Request, chunks: Sequence[Chunk]) -> list[Turn]:

@@ -9,26 +9,62 @@ from io import TextIOWrapper
 from rich.console import Console
 from rich.text import Text
 
-from smartcache import Answer, KnowledgeUpdate, SmartCache, Turn
+from smartcache import Answer, Event, KnowledgeUpdate, SmartCache, Turn
 from smartcache.command.assistant import Assistant, Reply, WritingModel
 from smartcache.command.documents import Documents, UnreadableDocument, printable
+from smartcache.command.kept import counted
 from smartcache.command.live import COLOURS, milliseconds
 
 SYSTEM = "You answer questions about a collection of documents. Answer in a few sentences, using only these passages."
 MAX_NEW_TOKENS = 200
+LEAVING = ("/quit", "/exit", "quit", "exit")
 HELP = "/new begins a new conversation, /stats shows counts, /quit leaves"
+
+# Why the model was asked, where the word itself says too little; README, "Why the model was asked", has them all.
+IN_WORDS = {
+    "far": "nothing stored is near enough: far",
+    "facts": "differs in a name, number or quoted word: facts",
+    "polarity": "one says the opposite: polarity",
+    "context": "only one leans on its conversation: context",
+    "stale": "a document changed: stale",
+    "too_long": "longer than the embedder reads: too_long",
+}
+
+
+class LastReason:
+    """An `on_event` hook that keeps why the last request had no hit."""
+
+    def __init__(self) -> None:
+        self._reason = "new"
+
+    def __call__(self, event: Event) -> None:
+        if event.kind in ("miss", "bypass"):
+            self._reason = event.reason
+
+    @property
+    def in_words(self) -> str:
+        return IN_WORDS.get(self._reason, self._reason)
 
 
 class Chat:
-    """One user, one folder. Every edit of the folder is noticed before the next question is answered.
+    """One user, one folder. Every edit of the folder is noticed before the next question is answered, and begins a new
+    conversation. `reason` is told of what happens in `cache`, to say why the model answers.
 
     `documents.source` must be the folder's own, so that folders which share a cache file share no answers.
     """
 
     def __init__(
-        self, cache: SmartCache, model: WritingModel, documents: Documents, console: Console, *, scope: str = ""
+        self,
+        cache: SmartCache,
+        model: WritingModel,
+        documents: Documents,
+        console: Console,
+        reason: LastReason,
+        *,
+        scope: str = "",
     ) -> None:
         self._cache, self._documents, self._console, self._scope = cache, documents, console, scope
+        self._reason = reason
         self._assistant = Assistant(
             cache,
             model,
@@ -40,10 +76,10 @@ class Chat:
         self._conversation: list[Turn] = []
 
     def talk(self, lines: Iterator[str]) -> None:
-        """Answers line by line until the lines end or one says /quit."""
+        """Answers line by line until the lines end or one says to leave."""
         try:
             for line in map(str.strip, lines):
-                if line == "/quit":
+                if line.casefold() in LEAVING:
                     return
                 if line.startswith("/"):
                     self._obey(line)
@@ -71,7 +107,7 @@ class Chat:
             return
         self._write("\n" if reply.answer.served_by == "model" else f"{reply.answer.text}\n")
         self._conversation = [*asked, Turn("assistant", reply.answer.text)]
-        self._console.print(_origin(reply), soft_wrap=True)
+        self._console.print(_origin(reply, self._reason.in_words), soft_wrap=True)
 
     def _look_at_folder(self) -> None:
         try:
@@ -85,13 +121,17 @@ class Chat:
             except OSError as error:  # this session has it all the same, and the next edit writes both
                 self._note(f"{_changes(update)}; {error}")
                 return
-            self._note(f"{_changes(update)}; {_counted(stale, 'stored answer')} stale or to be searched for again")
+            news = f"{_changes(update)}; {counted(stale, 'stored answer')} stale or to be searched for again"
+            if self._conversation:  # it repeats the old text, and a model believes what it said before
+                self._conversation.clear()
+                news += "; a new conversation begins"
+            self._note(news)
 
     def _show_stats(self) -> None:
         stats = self._cache.stats()
         self._note(
-            f"{_counted(stats.requests, 'request')}: {stats.exact} exact, {stats.semantic} semantic, "
-            f"{stats.requests - stats.hits} by the model; {_counted(stats.entries, 'stored answer')}, "
+            f"{counted(stats.requests, 'request')}: {stats.exact} exact, {stats.semantic} semantic, "
+            f"{stats.requests - stats.hits} by the model; {counted(stats.entries, 'stored answer')}, "
             f"{stats.bytes:,} bytes"
         )
 
@@ -120,11 +160,12 @@ def typed_lines(console: Console, prompt: str = "> ") -> Iterator[str]:
             return
 
 
-def _origin(reply: Reply) -> Text:
+def _origin(reply: Reply, reason: str) -> Text:
     answer = reply.answer
     line = Text("  ", "dim")
     line.append(answer.served_by, COLOURS[answer.served_by])
     if answer.served_by == "model":
+        line.append(f" ({reason})", "dim")
         line.append(f" · {reply.cached_tokens} of {reply.prompt_tokens} prompt tokens reused", "dim")
         line.append(f" · first token after {milliseconds(reply.first_token_seconds * 1000)}", "dim")
     else:
@@ -141,8 +182,4 @@ def _sources(answer: Answer) -> str:
 
 def _changes(update: KnowledgeUpdate) -> str:
     counts = (("added", update.added), ("changed", update.changed), ("removed", update.removed))
-    return ", ".join(f"{_counted(len(sections), 'section')} {kind}" for kind, sections in counts if sections)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return ", ".join(f"{counted(len(sections), 'section')} {kind}" for kind, sections in counts if sections)

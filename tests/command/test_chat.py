@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -35,7 +37,12 @@ def chat(folder: Path, *questions: str, options: tuple[str, ...] = ()) -> Result
 
 def origins(result: Result) -> list[str]:
     lines = [line.strip() for line in result.stdout.splitlines() if " · " in line]
-    return [line.split(" · ")[0] for line in lines]
+    return [line.split()[0] for line in lines]
+
+
+def reasons(result: Result) -> list[str]:
+    """Why the model was asked, each time it was."""
+    return re.findall(r"^  model \((.*?)\) · ", result.stdout, re.M)
 
 
 def test_an_answer_is_shown_with_its_origin_and_its_documents(folder: Path) -> None:
@@ -118,6 +125,68 @@ def test_an_edit_while_talking_is_announced_and_answered_from_the_new_text(
     assert "costs 5 euros" in result.stdout
 
 
+def edited_between(folder: Path, monkeypatch: pytest.MonkeyPatch, edit: str, *questions: str) -> Result:
+    """A chat in which the price file gets the text `edit` after the first question."""
+    import smartcache.command.chat as chat_module
+
+    def lines(*_):
+        yield questions[0]
+        (folder / "price.md").write_text(edit, encoding="utf-8")
+        yield from questions[1:]
+
+    monkeypatch.setattr(chat_module, "typed_lines", lines)
+    return chat(folder)
+
+
+def test_an_edit_begins_a_new_conversation_that_does_not_repeat_the_old_text(
+    folder: Path, model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit = "# Price\n\nThe Plus plan costs 5 euros.\n"
+    result = edited_between(folder, monkeypatch, edit, *["What does the Plus plan cost?"] * 2)
+    assert "stale or to be searched for again; a new conversation begins" in result.stdout
+    assert [turn.role for turn in model.prompts[-1]] == ["system", "user"]
+    assert "4 euros" not in " ".join(turn.text for turn in model.prompts[-1])
+
+
+def test_white_space_in_a_file_leaves_the_conversation_as_it_is(
+    folder: Path, model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit = "# Price\n\n\nThe Plus plan costs 4 euros.\n"
+    result = edited_between(folder, monkeypatch, edit, "What does the Plus plan cost?", "And when does it open?")
+    assert "a new conversation begins" not in result.stdout
+    assert [turn.role for turn in model.prompts[-1]] == ["system", "user", "assistant", "user"]
+
+
+def test_an_edit_before_the_first_question_ends_no_conversation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit = "# Price\n\nThe Plus plan costs 5 euros.\n"
+    result = edited_between(folder, monkeypatch, edit, "/stats", "What does the Plus plan cost?")
+    assert "1 section changed" in result.stdout
+    assert "a new conversation begins" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("questions", "reason"),
+    [
+        (["What does the Plus plan cost?"], "new"),
+        (["What does the Plus plan cost?", "/new", "What does the Basic plan cost?"], "facts"),
+        (["What does the Plus plan cost?", "And what does it cost?"], "context"),
+    ],
+)
+def test_why_the_model_was_asked_is_shown(folder: Path, questions: list[str], reason: str) -> None:
+    assert reasons(chat(folder, *questions))[-1].endswith(reason)
+
+
+def test_a_hit_needs_no_reason(folder: Path) -> None:
+    result = chat(folder, "What does the Plus plan cost?", "/new", "What does the Plus plan cost?")
+    assert reasons(result) == ["new"]
+
+
+def test_the_reason_after_an_edit_is_that_the_answer_is_stale(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit = "# Price\n\nThe Plus plan costs 5 euros.\n"
+    result = edited_between(folder, monkeypatch, edit, *["What does the Plus plan cost?"] * 2)
+    assert reasons(result) == ["new", "a document changed: stale"]
+
+
 def test_a_file_that_turns_binary_while_talking_ends_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import smartcache.command.chat as chat_module
 
@@ -131,9 +200,31 @@ def test_a_file_that_turns_binary_while_talking_ends_nothing(folder: Path, monke
     assert origins(result) == ["model"]
 
 
-def test_quit_leaves(folder: Path) -> None:
-    result = chat(folder, "/quit", "What does the Plus plan cost?")
+@pytest.mark.parametrize("word", ["/quit", "/exit", "quit", "exit", "Exit"])
+def test_quit_leaves(folder: Path, word: str) -> None:
+    result = chat(folder, word, "What does the Plus plan cost?")
     assert (result.exit_code, origins(result)) == (0, [])
+
+
+def test_a_question_about_quitting_is_a_question(folder: Path) -> None:
+    assert origins(chat(folder, "quit the Plus plan")) == ["model"]
+
+
+def test_a_conversion_is_announced_where_there_is_one_to_make(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SMARTCACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(metadata, "version", lambda package: "0.1.2")
+    converted = "Loading the language model (the first run converts it once"
+    assert converted in chat(folder).stdout
+    assert converted not in chat(folder, options=("--model", "my-model")).stdout
+    (tmp_path / "models" / "SmolLM2-135M-Instruct-0.1.2-safetensors-1").mkdir(parents=True)
+    assert "Loading the language model …" in chat(folder).stdout
+
+
+def test_the_bundled_model_is_called_small_and_no_other(folder: Path) -> None:
+    assert "The bundled model is small and makes things up" in chat(folder).stdout
+    assert "small" not in chat(folder, options=("--model", "my-model")).stdout
 
 
 def test_stats_shows_the_counts(folder: Path) -> None:
@@ -190,18 +281,34 @@ def test_a_folder_of_empty_files_is_refused(tmp_path: Path) -> None:
     refused(chat(tmp_path, "Hello?"), "no text in")
 
 
-def test_a_binary_file_is_named(folder: Path) -> None:
-    (folder / "bad.txt").write_bytes(b"text\x00\x01")
-    refused(chat(folder, "Hello?"), "bad.txt is a binary file")
+@pytest.mark.parametrize(
+    ("content", "reason"), [(b"text\x00\x01", "is a binary file"), (b"Gr\xf6\xdfe", "is not UTF-8 text")]
+)
+def test_a_file_that_is_not_text_is_named_among_good_ones(folder: Path, content: bytes, reason: str) -> None:
+    (folder / "bad.txt").write_bytes(content)
+    refused(chat(folder, "Hello?"), f"bad.txt {reason}")
 
 
-@pytest.mark.parametrize("content", [b"this is no database", b"SQLite format 3\x00" + b"\xff" * 4096])
-def test_a_broken_cache_file_is_refused_and_left_as_it_was(folder: Path, tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "advice"),
+    [
+        (b"this is no database", "choose another path"),
+        (b"SQLite format 3\x00" + b"\xff" * 4096, "delete or move it, or pass another --cache"),
+    ],
+)
+def test_a_broken_cache_file_is_refused_and_left_as_it_was(
+    folder: Path, tmp_path: Path, content: bytes, advice: str
+) -> None:
     file = tmp_path / "answers.db"
     file.write_bytes(content)
-    refused(chat(folder, "Hello?", options=("--cache", str(file))), "answers.db")
+    refused(chat(folder, "Hello?", options=("--cache", str(file))), "answers.db", advice)
     assert file.read_bytes() == content
     assert sorted(path.name for path in tmp_path.iterdir()) == ["answers.db", "docs"]
+
+
+def test_a_place_where_no_cache_can_be_is_refused(folder: Path) -> None:
+    file = folder / "price.md" / "answers.db"
+    refused(chat(folder, "Hello?", options=("--cache", str(file))), "answers.db cannot be used as a cache")
 
 
 def test_a_cache_file_that_is_a_folder_holds_the_cache_inside(folder: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from typer.testing import CliRunner
 from smartcache import Answer, Request, SmartCache, Turn
 from smartcache.command import app
 from smartcache.testing import BagOfWordsEmbedder
+
+COMMANDS = [("stats",), ("forget", "--all"), ("forget", "--scope", "bo")]
 
 
 @pytest.fixture
@@ -34,49 +37,110 @@ def test_stats_says_how_many_answers_a_file_holds(file: Path) -> None:
     assert output.startswith("3 stored answers, ")
 
 
+def test_stats_lists_the_scopes_with_their_answers(file: Path) -> None:
+    assert run("stats", file)[1].splitlines()[1:] == ["  scope 'ann': 1", "  scope 'bo': 2"]
+
+
 def test_forget_empties_one_scope(file: Path) -> None:
     assert run("forget", file, "--scope", "bo") == (0, "2 answers forgotten\n")
-    assert run("stats", file)[1].startswith("1 stored answers, ")
+    assert run("stats", file)[1].startswith("1 stored answer, ")
 
 
-def test_forget_without_a_scope_empties_the_file(file: Path) -> None:
-    assert run("forget", file) == (0, "3 answers forgotten\n")
+def test_forget_empties_the_empty_scope_alone(file: Path) -> None:
+    with SmartCache.open(file, mode="exact") as cache:
+        cache.store(Request([Turn("user", "What is it?")]), Answer("Here."))
+    assert run("forget", file, "--scope", "") == (0, "1 answer forgotten\n")
+    assert run("stats", file)[1].startswith("3 stored answers, ")
 
 
-@pytest.mark.parametrize("command", ["stats", "forget"])
-def test_a_file_that_is_not_there_is_refused_and_not_made(tmp_path: Path, command: str) -> None:
-    code, output = run(command, tmp_path / "nowhere.db")
+def test_forget_all_empties_the_file(file: Path) -> None:
+    assert run("forget", file, "--all") == (0, "3 answers forgotten\n")
+    assert run("stats", file)[1].startswith("0 stored answers, ")
+
+
+@pytest.mark.parametrize("options", [(), ("--scope", "bo", "--all")])
+def test_forget_must_be_told_what(file: Path, options: tuple[str, ...]) -> None:
+    code, output = run("forget", file, *options)
+    assert (code, len(output.splitlines())) == (2, 1)
+    assert "either --scope NAME ('' for the empty scope) or --all" in output
+    assert run("stats", file)[1].startswith("3 stored answers, ")
+
+
+def test_forgetting_a_scope_without_answers_names_those_there_are(file: Path) -> None:
+    assert run("forget", file, "--scope", "typo") == (
+        2,
+        "smartcache: no answers in scope 'typo'; there are: 'ann', 'bo'\n",
+    )
+    assert run("stats", file)[1].startswith("3 stored answers, ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_that_is_not_there_is_refused_and_not_made(tmp_path: Path, command: tuple[str, ...]) -> None:
+    code, output = run(*command, tmp_path / "nowhere.db")
     assert (code, len(output.splitlines())) == (2, 1)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["stats", "forget"])
-def test_a_file_of_another_kind_is_refused_and_left_as_it_was(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_of_another_kind_is_refused_and_left_as_it_was(tmp_path: Path, command: tuple[str, ...]) -> None:
     (tmp_path / "notes.db").write_text("my notes", encoding="utf-8")
-    code, output = run(command, tmp_path / "notes.db")
+    code, output = run(*command, tmp_path / "notes.db")
     assert (code, len(output.splitlines())) == (2, 1)
     assert (tmp_path / "notes.db").read_text(encoding="utf-8") == "my notes"
 
 
-@pytest.mark.parametrize("command", ["stats", "forget"])
-def test_an_empty_file_or_folder_is_refused_and_stays_empty(tmp_path: Path, command: str) -> None:
-    (tmp_path / "empty.db").touch()
-    (tmp_path / "folder").mkdir()
-    for path in (tmp_path / "empty.db", tmp_path / "folder"):
-        code, output = run(command, path)
-        assert (code, len(output.splitlines())) == (2, 1)
-    assert (tmp_path / "empty.db").stat().st_size == 0
-    assert list((tmp_path / "folder").iterdir()) == []
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_stats_finds_the_file_in_its_folder(tmp_path: Path) -> None:
-    SmartCache.open(tmp_path, embedder=BagOfWordsEmbedder()).close()
-    assert run("stats", tmp_path)[0] == 0
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_folder_without_a_cache_is_refused_and_gets_none(tmp_path: Path, command: tuple[str, ...]) -> None:
+    code, output = run(*command, tmp_path)
+    assert (code, output) == (2, f"smartcache: there is no cache file in {tmp_path}\n")
+    assert contents(tmp_path) == {}
 
 
-@pytest.mark.parametrize("command", ["stats", "forget"])
-def test_what_can_be_no_file_is_told_in_one_line(tmp_path: Path, command: str) -> None:
+def test_a_folder_with_a_cache_is_looked_into(file: Path) -> None:
+    file.rename(file.with_name("smartcache.db"))
+    assert run("stats", file.parent)[1].startswith("3 stored answers, ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("with_header", [False, True])
+def test_a_file_without_a_cache_in_it_is_left_as_it_was(
+    tmp_path: Path, command: tuple[str, ...], with_header: bool
+) -> None:
+    (tmp_path / "answers.db").touch()
+    if with_header:
+        connection = sqlite3.connect(tmp_path / "answers.db")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.close()
+    before = contents(tmp_path)
+    code, output = run(*command, tmp_path / "answers.db")
+    assert (code, len(output.splitlines())) == (2, 1)
+    assert "there is no cache file in" in output
+    assert contents(tmp_path) == before
+
+
+def test_a_cache_in_use_elsewhere_is_looked_into(file: Path) -> None:
+    with SmartCache.open(file, mode="exact") as cache:
+        cache.store(Request([Turn("user", "Who is it?")], scope="cy"), Answer("Here."))
+        assert run("stats", file)[1].splitlines()[1:] == ["  scope 'ann': 1", "  scope 'bo': 2", "  scope 'cy': 1"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_of_a_damaged_file_it_is_said_what_to_do(tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "answers.db").write_bytes(b"SQLite format 3\x00" + b"\xff" * 4096)
+    before = contents(tmp_path)
+    code, output = run(*command, tmp_path / "answers.db")
+    assert (code, len(output.splitlines())) == (2, 1)
+    assert "delete or move it, or name another file" in output
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_can_be_no_file_is_told_in_one_line(tmp_path: Path, command: tuple[str, ...]) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path(os.devnull), tmp_path / ("x" * 300)):
-        code, output = run(command, path)
+        code, output = run(*command, path)
         assert (code, len(output.splitlines())) == (2, 1)

@@ -212,6 +212,41 @@ def test_a_model_that_is_not_there_says_what_to_install(tmp_path: Path) -> None:
         LocalModel.load(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("notes.md", "# Notes"),
+        ("config.json", "{}"),
+        ("config.json", "not json"),
+        ("config.json", '{"model_type": "no-such-kind"}'),
+        ("config.json", '{"model_type": "t5"}'),  # no causal model
+        ("config.json", '{"model_type": "llama"}'),  # no weights
+    ],
+)
+def test_a_folder_without_a_model_is_told_in_one_short_line(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(MissingModel, match="there is no model") as missing:
+        LocalModel.load(tmp_path)
+    assert "\n" not in str(missing.value)
+    assert len(str(missing.value)) < 500 + len(str(tmp_path))
+
+
+def test_a_library_that_is_missing_is_not_taken_for_a_missing_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def needs(*_: Any, **__: Any) -> Any:
+        raise ImportError("accelerate is needed")
+
+    monkeypatch.setattr("smartcache.models.local.AutoModelForCausalLM.from_pretrained", needs)
+    with pytest.raises(ImportError, match="accelerate is needed"):
+        LocalModel.load(tmp_path)
+
+
+def test_a_dtype_that_does_not_exist_is_refused_as_such(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="dtype is 'float99'"):
+        LocalModel.load(tmp_path, dtype="float99")
+
+
 def test_a_transformers_that_is_too_old_is_refused(local_model: MakeModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda _: "5.23.1")
     with pytest.raises(ImportError, match=r"transformers 5\.23\.1 is too old: run  pip install -U"):
