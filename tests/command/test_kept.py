@@ -122,6 +122,20 @@ def test_a_file_without_a_cache_in_it_is_left_as_it_was(
     assert contents(tmp_path) == before
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("journal", ["DELETE", "WAL"])
+def test_another_programs_database_is_left_as_it_was(tmp_path: Path, command: tuple[str, ...], journal: str) -> None:
+    connection = sqlite3.connect(tmp_path / "theirs.db")
+    connection.execute(f"PRAGMA journal_mode = {journal}")
+    connection.execute("CREATE TABLE answers (scope TEXT)")
+    connection.close()
+    before = contents(tmp_path)
+    code, output = run(*command, tmp_path / "theirs.db")
+    assert (code, len(output.splitlines())) == (2, 1)
+    assert "another program's database" in output
+    assert contents(tmp_path) == before
+
+
 def test_a_cache_in_use_elsewhere_is_looked_into(file: Path) -> None:
     with SmartCache.open(file, mode="exact") as cache:
         cache.store(Request([Turn("user", "Who is it?")], scope="cy"), Answer("Here."))
