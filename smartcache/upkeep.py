@@ -1,0 +1,93 @@
+"""What keeps a cache right over time: news of the documents, reports of wrong answers, forgetting, and its counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from smartcache.assembly import Parts
+from smartcache.events import Stats
+from smartcache.layers.recognition import Recognised
+from smartcache.types import Answer, KnowledgeUpdate, Request
+
+
+class Upkeep:
+    """The parts of one cache, and everything asked of it beside answers; SmartCache adds the path of a request."""
+
+    def __init__(self, parts: Parts) -> None:
+        if not isinstance(parts, Parts):
+            raise TypeError("a cache is made by SmartCache.open(path)")
+        self.embedder, self.mode = parts.embedder, parts.mode
+        self._events, self._entries, self._knowledge = parts.events, parts.entries, parts.knowledge
+        self._answers, self._retrievals = parts.answers, parts.retrievals
+        self._desk, self._flights = parts.desk, parts.flights
+
+    def recognise(self, text: str) -> Recognised:
+        """Which of the passages that searches found lately a prompt holds: its evidence, where only text is left."""
+        return self._retrievals.recognise(text)
+
+    def update_knowledge(self, update: KnowledgeUpdate) -> int:
+        """Takes a change of the knowledge base in, whole or not at all.
+
+        Returns how many answers it made stale, those included of which only a new search can tell. It may raise
+        OSError where the file cannot be written: this process serves nothing stale all the same; call it again.
+        """
+        return self._answers.update_knowledge(update)
+
+    def known_chunks(self, source: str) -> frozenset[str]:
+        """The ids of the chunks of `source` that updates told of and that are not gone: what a knowledge base is
+        compared with when it may have changed while no cache was open."""
+        return self._knowledge.there(source)
+
+    def report_wrong(self, request: Request, answer: Answer) -> None:
+        """Never serves `answer` to `request` again, nor to what lies nearer to it than to the answer's own question."""
+        asked = self._desk.read(request)
+        if not isinstance(answer, Answer):
+            raise TypeError(f"the answer is the Answer that was served, not {type(answer).__name__}")
+        with self._events.fail_open("report_wrong"):
+            self._answers.report_wrong(asked, answer)
+
+    def forget(
+        self,
+        *,
+        scope: str | None = None,
+        chunk_ids: Sequence[str] | None = None,
+        older_than: float | None = None,
+    ) -> int:
+        """Removes the answers that meet every condition given, their text on disk included; returns how many.
+
+        `older_than` is an age in seconds. Retrievals of the scope, or that found one of the chunks, go too. Without an
+        age, answers of the scope that are under way in this process are not stored either.
+        """
+        if scope is None and chunk_ids is None and older_than is None:
+            raise ValueError("say what to forget: scope=, chunk_ids= or older_than=; clear() forgets everything")
+        count = self._answers.forget_where(scope, chunk_ids, older_than)
+        self._retrievals.forget(scope, chunk_ids)
+        return count
+
+    def clear(self, scope: str | None = None) -> None:
+        """Removes every answer, or every answer of one scope."""
+        self._answers.forget_where(scope, None, None)
+        self._retrievals.forget(scope)
+
+    def stats(self) -> Stats:
+        """What happened since this cache was opened, and what it holds."""
+        entries = bytes = 0
+        with self._events.fail_open("stats"):
+            entries, bytes = self._entries.count(), self._entries.size_bytes()
+        return self._events.stats(entries, bytes, self.mode)
+
+    def close(self) -> None:
+        """Writes what is pending. A closed cache stores and finds nothing; requests go to the model."""
+        with self._events.fail_open("close"):
+            self._entries.close()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Itself: a copy of an application's chain shares the cache."""
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
