@@ -5,7 +5,8 @@
     ├── MissingExtra     (ImportError)   an optional package is not installed; the message names the pip line
     ├── MissingModel     (LookupError)   a model is not there; the message says what to install
     ├── DamagedStore     (OSError)       a file on disk cannot be trusted
-    └── ForeignStore     (OSError)       a file on disk is not ours, or of a newer version; nothing was touched
+    ├── ForeignStore     (OSError)       a file on disk is not ours, or of a newer version; nothing was touched
+    └── StoreError       (OSError)       a store cannot be read or written now: locked, full, closed
 
 A caller's mistake that Python has a word for raises ValueError or TypeError.
 """
@@ -36,3 +37,7 @@ class DamagedStore(SmartCacheError, OSError):
 
 class ForeignStore(SmartCacheError, OSError):
     """A file at a store's path was not written by this version of SmartCache; it is left as it was."""
+
+
+class StoreError(SmartCacheError, OSError):
+    """A store cannot be read or written now: another process holds it, the disk is full, or it was closed."""

@@ -30,7 +30,7 @@ class Upkeep:
         """Takes a change of the knowledge base in, whole or not at all.
 
         Returns how many answers it made stale, those included of which only a new search can tell. It may raise
-        OSError where the file cannot be written: this process serves nothing stale all the same; call it again.
+        StoreError where the file cannot be written: this process serves nothing stale all the same; call it again.
         """
         return self._answers.update_knowledge(update)
 
@@ -57,7 +57,8 @@ class Upkeep:
         """Removes the answers that meet every condition given, their text on disk included; returns how many.
 
         `older_than` is an age in seconds. Retrievals of the scope, or that found one of the chunks, go too. Without an
-        age, answers of the scope that are under way in this process are not stored either.
+        age, answers of the scope that are under way in this process are not stored either. Raises StoreError where
+        the file cannot be written now.
         """
         if scope is None and chunk_ids is None and older_than is None:
             raise ValueError("say what to forget: scope=, chunk_ids= or older_than=; clear() forgets everything")

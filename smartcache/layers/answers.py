@@ -13,7 +13,8 @@ from smartcache.events import Events
 from smartcache.knowledge import Basis, Knowledge, Verdict
 from smartcache.layers.semantic import SemanticIndex
 from smartcache.policy import calls_tools, unstorable_reason
-from smartcache.storage.entries import Entries, Entry, restorable
+from smartcache.storage.entries import Entries
+from smartcache.storage.rows import Entry, restorable
 from smartcache.types import Answer, KnowledgeUpdate, ServedBy
 
 

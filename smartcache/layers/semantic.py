@@ -12,7 +12,8 @@ from smartcache.dialogue import Dialogue, State, partition_key, unseen_reason
 from smartcache.embedding import Embedder, RememberedVectors, Vector, cosine
 from smartcache.focus import focus
 from smartcache.policy import Candidate, HitPolicy
-from smartcache.storage.entries import Entries, Entry
+from smartcache.storage.entries import Entries
+from smartcache.storage.rows import Entry
 from smartcache.storage.vectors import VectorIndex
 
 SEARCH_ROUNDS = (16, 256)  # candidates asked for: more only where some before them were out of date

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
-from smartcache.errors import DamagedStore, ForeignStore
+from smartcache.errors import DamagedStore, ForeignStore, StoreError
 
 APPLICATION_ID = 0x534D4331  # "SMC1"
 SCHEMA_VERSION = 1
@@ -42,6 +44,15 @@ def connect(path: Path | None) -> sqlite3.Connection:
             raise DamagedStore(f"{path} is damaged: {error}") from error
         raise
     return connection
+
+
+@contextmanager
+def usable(path: Path | None) -> Iterator[None]:
+    """Raises StoreError where SQLite fails inside the block."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"{path or 'the cache in memory'} cannot be used now: {error}") from error
 
 
 def set_aside(path: Path) -> Path:

@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from smartcache.dialogue import Dialogue
-from smartcache.errors import DamagedStore
+from smartcache.errors import DamagedStore, StoreError
 from smartcache.knowledge import Basis, Fact, Growth, Knowledge
-from smartcache.storage.columns import basis_from, basis_text, from_column, refs, to_column
-from smartcache.storage.database import connect, file_in, set_aside
-from smartcache.types import Answer, ChunkRef, KnowledgeUpdate
+from smartcache.storage.columns import basis_from, from_column, to_column
+from smartcache.storage.database import connect, file_in, set_aside, usable
+from smartcache.storage.rows import Entry, entry_from, fields_of, size_bytes
+from smartcache.types import KnowledgeUpdate
 
 MAX_UNWRITTEN_USES = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A stored answer with all it takes to judge whether it may be served.
-
-    `state`: the bytes of its dialogue's State, None where the answer is served exactly only. `id`: 0 until stored.
-    """
-
-    key: str
-    request: bytes
-    partition: str
-    scope: str
-    dialogue: Dialogue
-    state: bytes | None
-    answer: Answer
-    basis: Basis
-    created_at: float
-    id: int = 0
 
 
 class Entries:
@@ -74,8 +54,8 @@ class Entries:
 
     def store(self, entry: Entry) -> int:
         """Adds an entry, in place of the one with its key, and returns its id."""
-        fields = _serialised(entry)
-        row: dict[str, Any] = fields | {"created_at": entry.created_at, "bytes": _size_bytes(fields)}
+        fields = fields_of(entry)
+        row: dict[str, Any] = fields | {"created_at": entry.created_at, "bytes": size_bytes(fields)}
         with self._transaction() as connection:
             latest = connection.execute("SELECT max(used_at) FROM answers").fetchone()[0]
             row["used_at"] = max(entry.created_at, latest or entry.created_at)  # a clock set back makes it no older
@@ -90,7 +70,7 @@ class Entries:
 
     def bytes_of(self, entry: Entry) -> int:
         """How many bytes an entry counts for."""
-        return _size_bytes(_serialised(entry))
+        return size_bytes(fields_of(entry))
 
     def by_key(self, key: str) -> Entry | None:
         return self._one("key = ?", key)
@@ -108,7 +88,7 @@ class Entries:
         """Replaces what an entry rests on, after a search has said the same again."""
         entry = self.by_id(id)
         if entry:
-            fields = _serialised(replace(entry, basis=basis))
+            fields = fields_of(replace(entry, basis=basis))
             with self._transaction() as connection:
                 changed = (fields["basis"], fields["checksum"], id)
                 connection.execute("UPDATE answers SET basis = ?, checksum = ? WHERE id = ?", changed)
@@ -182,18 +162,18 @@ class Entries:
     def update_knowledge(self, knowledge: Knowledge, update: KnowledgeUpdate) -> None:
         """Applies an update on top of what other processes wrote, and writes it, in one transaction.
 
-        Where the write fails, OSError is raised, `knowledge` has the update all the same, and the next one writes both.
+        Where the write fails, StoreError is raised, `knowledge` has the update all the same, and the next one writes both.
         Without a file there is nothing that could outlive the news: it is not raised.
         """
         with self._lock:
             self._unwritten.append(update)
             try:
                 self._write_updates(knowledge)
-            except sqlite3.Error as error:
+            except StoreError as error:
                 self._apply_unwritten(knowledge)
                 if self.path is None:
                     return
-                raise OSError(f"the knowledge update was not written to {self.path}: {error}; call it again") from error
+                raise StoreError(f"the knowledge update was not written: {error}; call it again") from error
             except BaseException:
                 self._unwritten.remove(update)  # what cannot be taken in once never can, and would stop all others
                 raise
@@ -261,7 +241,7 @@ class Entries:
         names = "id, key, request, partition, scope, dialogue, state, answer, basis, created_at, checksum"
         rows = self._all(f"SELECT {names} FROM answers WHERE {condition}", value)
         try:
-            return _entry_from(*rows[0]) if rows else None
+            return entry_from(*rows[0]) if rows else None
         except DamagedStore as error:
             with self._transaction() as connection:
                 aside = "UPDATE answers SET key = 'damaged ' || id, partition = 'damaged', state = NULL WHERE id = ?"
@@ -270,12 +250,12 @@ class Entries:
             return None
 
     def _all(self, statement: str, *values: Any) -> list[Any]:
-        with self._lock:
+        with self._lock, usable(self.path):
             return self._connection.execute(statement, values).fetchall()
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
+        with self._lock, usable(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -294,57 +274,3 @@ class Entries:
 
     def _read_version(self) -> int:
         return int(self._all("PRAGMA data_version")[0][0])
-
-
-def restorable(answer: Answer) -> bool:
-    """Whether an answer comes back from disk as it went in."""
-    try:
-        return bool(json.loads(json.dumps(answer.payload, allow_nan=False)) == answer.payload)
-    except (TypeError, ValueError, RecursionError):
-        return False
-
-
-def _serialised(entry: Entry) -> dict[str, str | bytes | None]:
-    answer = entry.answer
-    fields: dict[str, str | bytes | None] = {
-        "key": entry.key,
-        "request": entry.request,
-        "partition": entry.partition,
-        "scope": to_column(entry.scope),
-        "dialogue": json.dumps([entry.dialogue.history, entry.dialogue.question]),
-        "state": entry.state,
-        "answer": json.dumps(
-            [answer.text, answer.payload, answer.finish_reason, refs(answer.citations), answer.exact_only]
-        ),
-        "basis": basis_text(entry.basis),
-    }
-    return fields | {"checksum": _checksum(fields.values())}
-
-
-def _size_bytes(fields: Mapping[str, str | bytes | None]) -> int:
-    return sum(len(value) for value in fields.values() if value is not None)
-
-
-def _entry_from(
-    id: int, key: str, request: bytes, partition: str, scope: str, dialogue: str, state: bytes | None, answer: str,
-    basis: str, created_at: float, checksum: str,
-) -> Entry:  # fmt: skip
-    if checksum != _checksum((key, request, partition, scope, dialogue, state, answer, basis)):
-        raise DamagedStore(f"entry {id} is not what was stored; it is kept aside")
-    history, question = json.loads(dialogue)
-    text, payload, finish_reason, citations, exact_only = json.loads(answer)
-    rests_on = basis_from(basis)
-    cited = tuple(ChunkRef(*ref) for ref in citations)
-    told = Dialogue(tuple((role, said) for role, said in history), question)
-    replayed = Answer(
-        text, rests_on.evidence, payload, finish_reason=finish_reason, citations=cited, exact_only=exact_only
-    )
-    return Entry(key, request, partition, from_column(scope), told, state, replayed, rests_on, created_at, id)
-
-
-def _checksum(parts: Iterable[str | bytes | None]) -> str:
-    checksum = hashlib.sha256()
-    for part in parts:
-        raw = b"" if part is None else part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        checksum.update(b"%d:" % len(raw) + raw)
-    return checksum.hexdigest()

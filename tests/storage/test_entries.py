@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from smartcache import Answer, Request, SmartCache, Turn
-from smartcache.errors import DamagedStore, ForeignStore
+from smartcache.errors import DamagedStore, ForeignStore, StoreError
 from smartcache.testing import BagOfWordsEmbedder, FakeClock, FakeModel, FakeSearch, chunk
 
 QUESTION = "How do I reset the hub to factory settings?"
@@ -217,3 +217,15 @@ def test_clear_empties_one_scope_or_all():
     assert cache.lookup(ask(QUESTION, "bob")) is not None
     cache.clear()
     assert cache.stats().entries == 0
+
+
+@pytest.mark.parametrize("work", [lambda cache: cache.forget(scope=""), lambda cache: cache.clear()])
+def test_what_cannot_be_forgotten_now_is_said_and_not_passed_over(tmp_path, work):
+    cache = open_cache(tmp_path / "cache.db")
+    cache.store(ask(), Answer("secret"))
+    cache.close()
+    with pytest.raises(StoreError, match="cannot be used now"):
+        work(cache)
+    with open_cache(tmp_path / "cache.db") as cache:
+        work(cache)
+        assert cache.stats().entries == 0
