@@ -162,7 +162,7 @@ class Entries:
     def update_knowledge(self, knowledge: Knowledge, update: KnowledgeUpdate) -> None:
         """Applies an update on top of what other processes wrote, and writes it, in one transaction.
 
-        Where the write fails, StoreError is raised, `knowledge` has the update all the same, and the next one writes both.
+        Where the write fails, StoreError is raised, `knowledge` has it all the same, and the next one writes both.
         Without a file there is nothing that could outlive the news: it is not raised.
         """
         with self._lock:
