@@ -7,6 +7,7 @@ the first of `victims()` that may.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Protocol
 
 from smartcache.layers.plain_eviction import Arc, Lfu, Line, Lirs, Lru
@@ -43,63 +44,61 @@ def eviction_policy(name: str, capacity: int) -> EvictionPolicy:
 class _Adaptive:
     """Follows whichever plain policy would have had the most hits of late.
 
-    Each plain policy keeps two orders: one over what is here, and one over what would be here had it ruled alone (a
-    shadow: keys and sizes, no content). What a shadow finds counts for its policy; older counts fade as the capacity is
-    turned over. So the order is at all times one that a plain policy keeps, that of the best of them lately.
+    Each plain policy rules a shadow of its own: keys and sizes, no content. What a shadow finds counts for its policy;
+    older counts fade as the capacity is turned over. What the leader's shadow has let go goes first here, then what it
+    would let go next: so what is here becomes what the leader would hold had it ruled from the start.
     """
 
     def __init__(self, capacity: int) -> None:
-        self._here = {name: maker(capacity) for name, maker in _PLAIN.items()}
         self._shadows = {name: _Shadow(maker(capacity), capacity) for name, maker in _PLAIN.items()}
         self._capacity = capacity
         self._sizes: dict[int, int] = {}
+        self._strays: dict[int, None] = {}  # here, but not in the leader's shadow; the first to become so goes first
         self._used = 0
-        self._leader = "lfu-da"
+        self._leader = self._shadows["lfu-da"]
 
     def expect(self, key: int, size: int) -> None:
         self._weigh(key, size)
-        for policy in self._here.values():
-            policy.expect(key, size)
 
     def add(self, key: int, size: int) -> None:
         self._sizes[key] = size
-        for policy in self._here.values():
-            policy.add(key, size)
+        if key not in self._leader:
+            self._strays[key] = None
 
     def touch(self, key: int) -> None:
         self._weigh(key, self._sizes[key])
-        for policy in self._here.values():
-            policy.touch(key)
 
     def split(self, key: int, head: int, size: int) -> None:
         self._sizes[key] -= size
         self._sizes[head] = size
-        for policy in self._here.values():
-            policy.split(key, head, size)
         for shadow in self._shadows.values():
             shadow.split(key, head, size)
+        if head not in self._leader:
+            self._strays[head] = None
 
     def evict(self, key: int) -> None:
         del self._sizes[key]
-        for policy in self._here.values():
-            policy.evict(key)
+        self._strays.pop(key, None)
 
     def forget(self, key: int) -> None:
-        del self._sizes[key]
-        for policy in self._here.values():
-            policy.forget(key)
+        self.evict(key)
         for shadow in self._shadows.values():
             shadow.forget(key)
 
     def victims(self) -> Iterator[int]:
-        return self._here[self._leader].victims()
+        return chain(self._strays, (key for key in self._leader.victims() if key in self._sizes))
 
     def _weigh(self, key: int, size: int) -> None:
         for shadow in self._shadows.values():
-            shadow.use(key, size)
-        best = max(self._shadows, key=lambda name: self._shadows[name].found)
-        if self._shadows[best].found > SETTLED * self._shadows[self._leader].found:
+            gone = shadow.use(key, size)
+            if shadow is self._leader:
+                self._strays |= dict.fromkeys(lost for lost in gone if lost in self._sizes)
+        if key in self._leader:
+            self._strays.pop(key, None)
+        best = max(self._shadows.values(), key=lambda shadow: shadow.found)
+        if best.found > SETTLED * self._leader.found:
             self._leader = best
+            self._strays = dict.fromkeys(held for held in self._sizes if held not in best)
         self._used += size
         if self._used > 4 * self._capacity:
             self._used = 0
@@ -116,18 +115,24 @@ class _Shadow:
         self._held = Line()
         self.found = 0.0
 
-    def use(self, key: int, size: int) -> None:
+    def __contains__(self, key: int) -> bool:
+        return key in self._held
+
+    def use(self, key: int, size: int) -> list[int]:
+        """What had to go for it."""
+        gone: list[int] = []
         if key in self._held:
             self.found += size
             self._policy.touch(key)
         elif size <= self._capacity:
             self._policy.expect(key, size)
             while self._held.total + size > self._capacity:
-                victim = next(self._policy.victims())
-                self._held.remove(victim)
-                self._policy.evict(victim)
+                gone.append(next(self._policy.victims()))
+                self._held.remove(gone[-1])
+                self._policy.evict(gone[-1])
             self._held.append(key, size)
             self._policy.add(key, size)
+        return gone
 
     def split(self, key: int, head: int, size: int) -> None:
         if key in self._held and head not in self._held:
@@ -139,6 +144,9 @@ class _Shadow:
         if key in self._held:
             self._held.remove(key)
             self._policy.forget(key)
+
+    def victims(self) -> Iterator[int]:
+        return self._policy.victims()
 
 
 _PLAIN: dict[str, Callable[[int], EvictionPolicy]] = {

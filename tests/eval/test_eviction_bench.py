@@ -116,7 +116,8 @@ def test_a_trace_that_is_not_there_is_one_line_and_exit_code_2(
 
 
 @pytest.mark.parametrize(
-    ("policy", "found"), [("lru", 0.262), ("lfu", 0.187), ("fifo", 0.262), ("arc", 0.265), ("lfu-da", 0.249)]
+    ("policy", "found"),
+    [("lru", 0.262), ("lfu", 0.187), ("fifo", 0.262), ("arc", 0.265), ("lfu-da", 0.249), ("adaptive", 0.273)],
 )
 def test_the_measured_rates_on_the_mooncake_trace_stay(policy: str, found: float) -> None:
     try:
