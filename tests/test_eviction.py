@@ -177,6 +177,8 @@ def test_the_head_of_a_split_inherits_how_often_it_was_used(policy: str) -> None
         order.touch(key)
     order.split(1, 4, 1)
     assert list(order.victims()) == [2, 3, 1, 4]
+    order.touch(4)
+    assert list(order.victims()) == [2, 3, 1, 4], "three uses and one more"
 
 
 def test_the_head_of_a_split_is_as_old_as_the_rest_for_fifo() -> None:
