@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from smartcache.layers.eviction import POLICIES
 from smartcache.layers.prefixes import NoPrefixCache, PrefixCache
 
 
@@ -44,8 +45,8 @@ def known(prefixes: PrefixCache[Letters] | NoPrefixCache, text: str, fingerprint
         return "".join(segment.text for segment in match.segments)[: match.length]
 
 
-def prefix_cache(*texts: str, max_bytes: int = 3_000) -> PrefixCache[Letters]:
-    prefixes: PrefixCache[Letters] = PrefixCache(max_bytes)
+def prefix_cache(*texts: str, max_bytes: int = 3_000, policy: str = "lru") -> PrefixCache[Letters]:
+    prefixes: PrefixCache[Letters] = PrefixCache(max_bytes, policy=policy)
     for text in texts:
         store(prefixes, text)
     return prefixes
@@ -105,14 +106,42 @@ def test_the_least_recently_used_leaf_goes_first() -> None:
     assert [known(prefixes, text + ".") for text in ("ab", "cd", "ef", "gh")] == ["ab", "", "ef", "gh"]
 
 
-def test_a_prefix_outlives_what_hangs_on_it() -> None:
-    prefixes = prefix_cache("abcd", "abef", max_bytes=18)
+@pytest.mark.parametrize(("policy", "kept"), [("lru", "cd"), ("fifo", "cd"), ("lfu", "ab"), ("lfu-da", "ab")])
+def test_a_policy_says_which_leaf_goes_first(policy: str, kept: str) -> None:
+    prefixes = prefix_cache("ab", "cd", max_bytes=12, policy=policy)
+    for text in ("ab.", "ab.", "cd."):
+        known(prefixes, text)
+    store(prefixes, "ef")
+    assert [text for text in ("ab", "cd") if known(prefixes, text + ".")] == [kept]
+
+
+def test_storing_what_is_known_counts_as_no_use() -> None:
+    prefixes = prefix_cache("ab", "cd", *["ab"] * 3, max_bytes=12, policy="lfu")
+    known(prefixes, "cd.")
+    store(prefixes, "ef")
+    assert (known(prefixes, "ab."), known(prefixes, "cd.")) == ("", "cd")
+
+
+def test_splitting_a_popular_sequence_leaves_its_end_as_popular() -> None:
+    prefixes = prefix_cache("abcd", "xy", max_bytes=21, policy="lfu")
+    for text in ("abcd.", "abcd.", "xy."):
+        known(prefixes, text)
+    store(prefixes, "abz")
+    store(prefixes, "uvw")
+    assert [known(prefixes, text + ".") for text in ("abcd", "xy", "uvw")] == ["abcd", "", "uvw"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_prefix_outlives_what_hangs_on_it(policy: str) -> None:
+    prefixes = prefix_cache("abcd", "abef", max_bytes=18, policy=policy)
     store(prefixes, "gh")
-    assert [known(prefixes, text + ".") for text in ("abcd", "abef", "gh")] == ["ab", "abef", "gh"]
+    assert sorted(known(prefixes, text + ".") for text in ("abcd", "abef")) in (["ab", "abcd"], ["ab", "abef"])
+    assert known(prefixes, "gh.") == "gh"
 
 
-def test_what_is_in_use_is_not_evicted() -> None:
-    prefixes = prefix_cache("ab", "cd", max_bytes=12)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_is_in_use_is_not_evicted(policy: str) -> None:
+    prefixes = prefix_cache("ab", "cd", max_bytes=12, policy=policy)
     with prefixes.match("model", tokens_of("ab.")):
         known(prefixes, "cd.")
         store(prefixes, "ef")
@@ -206,7 +235,7 @@ def test_a_state_that_finds_no_room_beside_what_is_in_use_evicts_nothing() -> No
 
 
 def test_an_unknown_policy_is_refused_with_the_ones_there_are() -> None:
-    with pytest.raises(ValueError, match="use one of lru"):
+    with pytest.raises(ValueError, match="use one of lru, lfu, fifo, arc, lirs, lfu-da, adaptive"):
         PrefixCache(policy="random")
 
 
@@ -246,10 +275,11 @@ class AgainstADict(RuleBasedStateMachine):
     texts = st.text("ab", min_size=1, max_size=8)
     names = st.sampled_from(["one", "two"])
     budget = 45
+    policy = "lfu-da"
 
     def __init__(self) -> None:
         super().__init__()
-        self.prefixes: PrefixCache[Letters] = PrefixCache(self.budget)
+        self.prefixes: PrefixCache[Letters] = PrefixCache(self.budget, policy=self.policy)
         self.stored: dict[tuple[str, str], None] = {}
         self.evicted = False
 
@@ -290,5 +320,7 @@ class AgainstADict(RuleBasedStateMachine):
         assert self.prefixes.bytes() == 3 * len(self.prefixes) == 3 * len(live) <= self.budget
 
 
-TestAgainstADict = AgainstADict.TestCase
-TestAgainstADict.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_any_sequence_of_calls_beside_a_dict(policy: str) -> None:
+    machine = type(f"AgainstADict_{policy}", (AgainstADict,), {"policy": policy})
+    run_state_machine_as_test(machine, settings=settings(max_examples=60, stateful_step_count=30, deadline=None))

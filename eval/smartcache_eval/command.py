@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,7 +15,10 @@ from rich.console import Console
 from rich.table import Table
 
 from smartcache.errors import SmartCacheError
+from smartcache.layers.eviction import POLICIES
+from smartcache_eval.advice import Advice, advice_on
 from smartcache_eval.figures import Figure
+from smartcache_eval.traces import read_trace
 
 
 class Part(StrEnum):
@@ -23,13 +27,14 @@ class Part(StrEnum):
     all = "all"
     answers = "answers"
     prefix = "prefix"
+    eviction = "eviction"
 
 
 def bench(
     part: Annotated[Part, typer.Argument(help="What to measure.")] = Part.all,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array instead of a table.")] = False,
 ) -> None:
-    """Measure on this machine."""
+    """Measure on this machine. `all` leaves out eviction, which needs public traces ($SMARTCACHE_DATA)."""
     try:
         figures = list(_measured(part))
     except SmartCacheError as missing:
@@ -41,10 +46,28 @@ def bench(
         Console().print(_table(figures))
 
 
+def advise(
+    trace: Annotated[Path, typer.Argument(help="JSON lines with `hash_ids`, or one key a line; may be gzipped.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+) -> None:
+    """Say which eviction policy and size a trace of requests wants."""
+    try:
+        advice = advice_on(read_trace(trace))
+    except SmartCacheError as unreadable:
+        print(unreadable, file=sys.stderr)
+        raise typer.Exit(2) from unreadable
+    if as_json:
+        print(json.dumps(asdict(advice), ensure_ascii=False))
+    else:
+        Console().print(_rates_table(advice))
+        print(advice)
+
+
 def main() -> None:
     commands = typer.Typer(help=__doc__, add_completion=False, no_args_is_help=True)
     commands.callback()(_measure)
     commands.command()(bench)
+    commands.command()(advise)
     commands()
 
 
@@ -62,6 +85,10 @@ def _measured(part: Part) -> Iterator[Figure]:
         from smartcache_eval.prefix_bench import prefix_figures
 
         yield from prefix_figures()
+    if part is Part.eviction:
+        from smartcache_eval.eviction_bench import eviction_figures
+
+        yield from eviction_figures()
 
 
 def _table(figures: list[Figure]) -> Table:
@@ -69,6 +96,13 @@ def _table(figures: list[Figure]) -> Table:
     table.columns[1].justify = "right"
     for figure in figures:
         table.add_row(figure.name, _rounded(figure.value), figure.unit, figure.conditions)
+    return table
+
+
+def _rates_table(advice: Advice) -> Table:
+    table = Table("blocks", *POLICIES)
+    for blocks, rates in advice.hit_rates.items():
+        table.add_row(f"{blocks:,}", *(f"{rates[policy]:.1%}" for policy in POLICIES))
     return table
 
 

@@ -6,16 +6,15 @@ once. Models plug in their KV tensors; the tests plug in letters.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
+from smartcache.layers.eviction import eviction_policy
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-POLICIES = ("lru",)
 
 
 class Segment(Protocol):
@@ -48,23 +47,22 @@ class PrefixCache(Generic[SegmentT]):
 
     A fingerprint names whatever makes state valid (weights, adapter, dtype, …): prefixes of two fingerprints never
     meet. There are no scopes: tenants that must not tell each other's prompts by the time to a first token need a cache
-    each. Tokens are compared one by one, never by hash alone. When room is needed, the leaves that were used longest
-    ago go first, and never what a match has in use. Any number of threads may call; the lock is held while the tree is
+    each. Tokens are compared one by one, never by hash alone. When room is needed, leaves go, in the order of the
+    `policy` (lru, lfu, fifo, arc, lirs, lfu-da or adaptive), and never what a match has in use. A match counts as a
+    use, storing does not. Any number of threads may call; the lock is held while the tree is
     read or changed, not while a caller uses its match.
     """
 
-    def __init__(self, max_bytes: int = 1024**3, *, policy: str = "lru") -> None:
+    def __init__(self, max_bytes: int = 1024**3, *, policy: str = "lfu-da") -> None:
         if max_bytes < 0:
             raise ValueError(f"max_bytes is {max_bytes}: it must be 0 or more")
-        if policy not in POLICIES:
-            raise ValueError(f"there is no policy {policy!r}: use one of {', '.join(POLICIES)}")
+        self._policy = eviction_policy(policy, max_bytes)
         self.max_bytes = max_bytes
         self.policy = policy
         self._lock = Lock()
         self._roots: dict[str, _Node[SegmentT]] = {}
-        # Least recently used first. A path is touched from its end to its root, so a child always precedes its parent
-        # and the search for a leaf to evict ends at the first node that nobody uses.
-        self._nodes: OrderedDict[_Node[SegmentT], None] = OrderedDict()
+        # The policy knows a node by the hash of all tokens up to its end, so that it knows again what comes back.
+        self._nodes: dict[int, _Node[SegmentT]] = {}
         self._in_use: set[_Node[SegmentT]] = set()  # the ends of what matches hold
         self._bytes = 0
         self._tokens = 0
@@ -83,7 +81,7 @@ class PrefixCache(Generic[SegmentT]):
 
         What the match hands out stays in the cache until the block ends, and stays right after it.
         """
-        with self._pinned(fingerprint, tuple(tokens[:-1])) as found:
+        with self._pinned(fingerprint, tuple(tokens[:-1]), used=True) as found:
             yield found
 
     def store(self, fingerprint: str, tokens: Sequence[int], state: SegmentT) -> int:
@@ -95,7 +93,7 @@ class PrefixCache(Generic[SegmentT]):
         if len(state) > len(tokens):
             raise ValueError(f"the state covers {len(state)} tokens, but only {len(tokens)} were given")
         tokens = tuple(tokens[: len(state)])
-        with self._pinned(fingerprint, tokens) as known:
+        with self._pinned(fingerprint, tokens, used=False) as known:
             if known.length == len(tokens):
                 return 0
             segment = state[known.length : len(tokens)]
@@ -123,20 +121,23 @@ class PrefixCache(Generic[SegmentT]):
         with self._lock:
             self._roots.clear()
             self._nodes.clear()
+            self._policy = eviction_policy(self.policy, self.max_bytes)
             self._bytes = self._tokens = 0
 
     @contextmanager
-    def _pinned(self, fingerprint: str, tokens: tuple[int, ...]) -> Iterator[PrefixMatch[SegmentT]]:
+    def _pinned(self, fingerprint: str, tokens: tuple[int, ...], *, used: bool) -> Iterator[PrefixMatch[SegmentT]]:
         with self._lock:
             path, length = self._walk(fingerprint, tokens)
-            used = path[1:]
-            self._touch(used)
+            known = path[1:]
+            # From the end to the root, so that a child goes before its parent and a leaf to evict is soon found.
+            for node in reversed(known if used else ()):
+                self._policy.touch(node.name)
             # Pinning the end is enough: every node above it has a child and is no leaf.
-            end = used[-1] if used else None
+            end = known[-1] if known else None
             if end is not None:
                 end.pins += 1
                 self._in_use.add(end)
-            segments = tuple(node.segment for node in used if node.segment is not None)
+            segments = tuple(node.segment for node in known if node.segment is not None)
         try:
             yield PrefixMatch(length, segments)
         finally:
@@ -162,6 +163,7 @@ class PrefixCache(Generic[SegmentT]):
 
     def _insert(self, fingerprint: str, tokens: tuple[int, ...], known: int, segment: SegmentT) -> int:
         """Hang `segment`, the state of `tokens[known:]`, into the tree; the caller has pinned the known prefix."""
+        self._policy.expect(hash((fingerprint, tokens)), segment.nbytes)
         if not self._make_room(segment.nbytes):
             return 0
         path, length = self._walk(fingerprint, tokens)
@@ -172,49 +174,59 @@ class PrefixCache(Generic[SegmentT]):
         parent = path[-1] if path else self._roots.setdefault(fingerprint, _Node())
         depth = sum(len(node.tokens) for node in path)
         if depth > length:
-            parent = self._split(parent, len(parent.tokens) - (depth - length))
-        leaf = _Node(tokens[length:], segment, parent)
+            name = self._name(fingerprint, tokens[:length])
+            parent = self._split(parent, len(parent.tokens) - (depth - length), name)
+        leaf = _Node(tokens[length:], segment, parent, name=self._name(fingerprint, tokens))
         parent.children[leaf.tokens[0]] = leaf
+        self._nodes[leaf.name] = leaf
         self._count(leaf, +1)
-        self._touch([*_path_to(parent), leaf])
+        self._policy.add(leaf.name, segment.nbytes)
         return len(leaf.tokens)
 
-    def _split(self, node: _Node[SegmentT], at: int) -> _Node[SegmentT]:
+    def _name(self, fingerprint: str, tokens: tuple[int, ...]) -> int:
+        """What the policy shall call the node that ends with `tokens`: their hash, or the next number that is free."""
+        name = hash((fingerprint, tokens))
+        while name in self._nodes:
+            name += 1
+        return name
+
+    def _split(self, node: _Node[SegmentT], at: int, name: int) -> _Node[SegmentT]:
         """Cut `node` before its token `at`; the new node above it. The old object stays the end, and so keeps its
-        pins."""
+        name and its pins."""
         assert node.segment is not None
         assert node.parent is not None
         self._count(node, -1)
-        head = _Node(node.tokens[:at], node.segment[:at], node.parent)
+        head = _Node(node.tokens[:at], node.segment[:at], node.parent, name=name)
         node.parent.children[head.tokens[0]] = head
         node.tokens, node.segment, node.parent = node.tokens[at:], node.segment[at:], head
         head.children[node.tokens[0]] = node
+        self._nodes[name] = head
         self._count(head, +1)
         self._count(node, +1)
+        assert head.segment is not None
+        self._policy.split(node.name, name, head.segment.nbytes)
         return head
-
-    def _touch(self, path: Sequence[_Node[SegmentT]]) -> None:
-        for node in reversed(path):
-            self._nodes[node] = None
-            self._nodes.move_to_end(node)
 
     def _make_room(self, nbytes: int) -> bool:
         """Evict until `nbytes` more fit; False, and nothing evicted, where there is no room beside what is in use."""
         if self._bytes + nbytes > self.max_bytes and self._held_bytes() + nbytes > self.max_bytes:
             return False
         while self._bytes + nbytes > self.max_bytes:
-            self._drop(next(node for node in self._nodes if not node.children and not node.pins))
+            candidates = (self._nodes[name] for name in self._policy.victims())
+            leaf = next(node for node in candidates if not node.children and not node.pins)
+            self._policy.evict(leaf.name)
+            self._drop(leaf)
         return True
 
     def _held_bytes(self) -> int:
         """What cannot be evicted now: the ends in use, and all that leads to them."""
-        held = {node: None for end in self._in_use if end in self._nodes for node in _path_to(end)}
+        held = {node: None for end in self._in_use if self._nodes.get(end.name) is end for node in _path_to(end)}
         return sum(node.segment.nbytes for node in held if node.segment is not None)
 
     def _drop(self, leaf: _Node[SegmentT]) -> None:
         assert leaf.parent is not None
         del leaf.parent.children[leaf.tokens[0]]
-        del self._nodes[leaf]
+        del self._nodes[leaf.name]
         self._count(leaf, -1)
         if leaf.parent.parent is None and not leaf.parent.children:
             self._roots = {name: root for name, root in self._roots.items() if root.children}
@@ -226,6 +238,7 @@ class PrefixCache(Generic[SegmentT]):
             waiting.extend(order[-1].children.values())
         for node in reversed(order):
             if node.parent is not None:
+                self._policy.forget(node.name)
                 self._drop(node)
 
     def _count(self, node: _Node[SegmentT], sign: int) -> None:
@@ -268,6 +281,7 @@ class _Node(Generic[SegmentT]):
     parent: _Node[SegmentT] | None = None
     children: dict[int, _Node[SegmentT]] = field(default_factory=dict)
     pins: int = 0
+    name: int = 0
 
 
 def _path_to(node: _Node[SegmentT]) -> list[_Node[SegmentT]]:
