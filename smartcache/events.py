@@ -150,7 +150,7 @@ class Events:
             return
         try:
             self.listener(event)
-        except Exception:
+        except Exception:  # the application's own function: its failure is told, and stops no request
             log.exception("smartcache: the on_event hook failed; the request goes on")
 
 

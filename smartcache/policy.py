@@ -29,6 +29,8 @@ class Candidate:
 
 
 class HitPolicy(Protocol):
+    """Asked of the whole first; of one it accepts, again with a `focus_similarity` where there is one."""
+
     def accepts(self, candidate: Candidate, /) -> bool: ...
 
 

@@ -74,6 +74,15 @@ def test_a_near_miss_is_no_hit_however_near(stored, asked):
     assert cache.lookup(ask(*stored)) is not None
 
 
+def test_what_is_far_as_a_whole_is_not_looked_into():
+    stored, asked = "Is the API free for students?", "Is the API free for teachers?"
+    embedder = TableEmbedder({(stored, asked): 0.5})
+    cache = SmartCache.open(embedder=embedder, strict=True)
+    cache.store(ask(stored), Answer("stored"))
+    assert cache.lookup(ask(asked)) is None
+    assert embedder.texts == [stored, asked]
+
+
 REWORDED = [
     (("Is the API free for students?",), ("Can students use the API for free?",)),
     (("How do I reset my password?",), ("How can I reset my password?",)),

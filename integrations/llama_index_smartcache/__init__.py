@@ -3,7 +3,7 @@
 from smartcache.errors import MissingExtra
 
 try:
-    import llama_index.core  # noqa: F401
+    import llama_index.core  # noqa: F401 - only to see that it is there
 except ImportError as missing:
     raise MissingExtra("llama-index-core", "llama-index") from missing
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from smartcache.asked import Asked
 from smartcache.dialogue import Dialogue, State, partition_key, unseen_reason
@@ -76,10 +76,9 @@ class SemanticIndex:
             dialogue.question,
             similarity,
             context_similarity=_context_similarity(state, stored),
-            focus_similarity=self._focus_similarity(asked.dialogue, dialogue),
             age_seconds=age_seconds,
         )
-        if not self._policy.accepts(candidate):
+        if not self._policy.accepts(candidate) or not self._accepts_focus(candidate, asked.dialogue, dialogue):
             return similarity, "far"
         return similarity, "reported_wrong" if self._is_reported(entry, asked, state, stored) else None
 
@@ -119,6 +118,11 @@ class SemanticIndex:
             if key == asked.key or near:
                 return True
         return False
+
+    def _accepts_focus(self, candidate: Candidate, asked: Dialogue, stored: Dialogue) -> bool:
+        """Whether what the two differ in is near enough too; embedded for what is near as a whole only."""
+        similarity = self._focus_similarity(asked, stored)
+        return similarity is None or self._policy.accepts(replace(candidate, focus_similarity=similarity))
 
     def _focus_similarity(self, asked: Dialogue, stored: Dialogue) -> float | None:
         """How alike what the two differ in is, in the question and in what the user stated before; None where they

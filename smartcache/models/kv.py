@@ -62,7 +62,7 @@ class _RoomLayer(DynamicLayer):
     hold for it too."""
 
     def __init__(self, capacity: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # transformers has no types here
         self._capacity = capacity
         self._room: tuple[torch.Tensor, torch.Tensor] | None = None
 
