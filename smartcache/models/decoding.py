@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from threading import Lock
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
 from smartcache.models.kv import KVSegment, Room, layers_to_keep, own_cache
+from smartcache.models.snapshots import BoundedRoom, KVBoundaries, takes_boundaries
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -52,6 +53,10 @@ class Decoder:
         accepted = inspect.signature(model.forward).parameters
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
         self._layers = layers_to_keep(model)
+        bounded = isinstance(self._layers, str) and takes_boundaries(model)
+        # some of these models take every call for the beginning of the text, unless they are told
+        self._told_positions = isinstance(self._layers, str) and "position_ids" in accepted
+        self._boundaries: KVBoundaries | None = KVBoundaries(cast(Any, prefixes)) if bounded else None
         self.bypasses: Counter[str] = Counter()
 
     def run(self, progress: Progress, limit: int, choose: TokenChooser) -> Generator[int, None, None]:
@@ -60,7 +65,7 @@ class Decoder:
         cache = self._cache(progress, len(progress.prompt) + limit)
         progress.placed_seconds = perf_counter() - started
         text = list(progress.prompt)
-        computed = progress.cached_tokens
+        computed = self._advance(text, progress.cached_tokens, cache)
         try:
             for number in range(limit):
                 logits = self._forward(text, computed, cache)
@@ -81,12 +86,16 @@ class Decoder:
         # a match leaves out the last token: here none may be left out
         progress = Progress([*tokens, tokens[-1]], scope)
         cache = self._cache(progress, len(tokens))
-        if isinstance(cache, Room) and progress.cached_tokens < len(tokens):
-            self._forward(tokens, progress.cached_tokens, cache)
+        if isinstance(cache, Room | BoundedRoom) and progress.cached_tokens < len(tokens):
+            computed = self._advance(tokens, progress.cached_tokens, cache)
+            if computed < len(tokens):
+                self._forward(tokens, computed, cache)
             self._keep(tokens, len(tokens), cache, scope)
 
     def _cache(self, progress: Progress, capacity: int) -> Cache | None:
         """A cache that holds what is known of the prompt; `None` where the model takes none."""
+        if self._boundaries is not None:
+            return self._bounded_room(progress, self._boundaries, capacity)
         if isinstance(self._layers, str):
             self._count_bypass(self._layers)
             return own_cache(self._model)
@@ -101,20 +110,51 @@ class Decoder:
         progress.cached_tokens = known.length
         return room
 
+    def _bounded_room(self, progress: Progress, boundaries: KVBoundaries, capacity: int) -> BoundedRoom:
+        """A room that begins at the longest boundary of the prompt that is stored."""
+        config, prompt_tokens, keeps = self._model.config, len(progress.prompt), self._prefixes.max_bytes > 0
+        trees = [self._tree(scope) for scope in dict.fromkeys((progress.scope, ""))]
+        room = BoundedRoom(config, capacity)
+        try:
+            with boundaries.match(trees, progress.prompt) as known:
+                room.begin(known, prompt_tokens, keeps=keeps)
+        except Exception:
+            self._count_bypass("known prefix could not be placed")
+            return BoundedRoom(config, capacity)
+        progress.cached_tokens = known.length
+        return room
+
+    def _advance(self, text: list[int], computed: int, cache: Cache | None) -> int:
+        """Compute up to each boundary whose state must be taken there and then; how much is computed now."""
+        if not isinstance(cache, BoundedRoom):
+            return computed
+        for end in cache.stops:
+            self._forward(text[:end], computed, cache)
+            computed = end
+            try:
+                cache.mark(end)
+            except Exception:
+                self._count_bypass("state could not be kept")
+        return computed
+
     def _forward(self, text: list[int], computed: int, cache: Cache | None) -> torch.Tensor:
         """The logits after `text`, of which the cache holds the first `computed` tokens; shape (1, vocabulary)."""
         new = text[computed:] if cache is not None else text
-        with self._lock, torch.inference_mode():
+        reading = cache.reading() if isinstance(cache, BoundedRoom) else nullcontext()
+        with self._lock, torch.inference_mode(), reading:
             ids = torch.tensor([new], device=self._model.device)
-            carried = {"cache": cache, "use_cache": True} if cache is not None else {"use_cache": False}
+            carried: dict[str, Any] = {"use_cache": False} if cache is None else {"cache": cache, "use_cache": True}
+            if cache is not None and self._told_positions:
+                carried["position_ids"] = torch.arange(computed, len(text), device=ids.device)[None]
             logits: torch.Tensor = self._model(input_ids=ids, **carried, **self._last_only).logits
             return logits[:, -1].float()
 
     def _keep(self, text: list[int], computed: int, cache: Cache | None, scope: str) -> None:
-        if not isinstance(cache, Room) or not computed:
-            return
         try:
-            self._prefixes.store(self._tree(scope), text, cache.state(computed))
+            if isinstance(cache, BoundedRoom) and self._boundaries is not None:
+                cache.keep(self._boundaries, self._tree(scope), text, computed)
+            elif isinstance(cache, Room) and computed:
+                self._prefixes.store(self._tree(scope), text, cache.state(computed))
         except Exception:  # the caller has a right answer: trouble in keeping the state is ours alone
             self._count_bypass("state could not be kept")
 

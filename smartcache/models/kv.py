@@ -116,7 +116,7 @@ class _RoomLayer(DynamicLayer):
 
 def own_cache(network: PreTrainedModel) -> Cache | None:
     """The cache that transformers itself would make for one generation; `None` where the model has its own form."""
-    if "cache" not in inspect.signature(network.forward).parameters:
+    if "cache" not in inspect.signature(network.forward).parameters or not _takes_dynamic_cache(network):
         return None
     try:
         return DynamicCache(config=network.config)
@@ -132,19 +132,25 @@ def layers_to_keep(network: PreTrainedModel) -> int | str:
     cache = own_cache(network)
     if cache is None:
         return "a cache class of its own"
+    if changing := rotary_by_length(network.config):
+        return f"rotary positions of kind {', '.join(sorted(changing))}"
     others = {type(layer).__name__ for layer in cache.layers if type(layer) is not DynamicLayer}
     if others:
         return f"cache layers of kind {', '.join(sorted(others))}"
-    if changing := _rotary_kinds(network.config) & _ROTARY_BY_LENGTH:
-        return f"rotary positions of kind {', '.join(sorted(changing))}"
     return len(cache.layers) or "no cache layers"
 
 
-def _rotary_kinds(config: PreTrainedConfig) -> set[str]:
-    """The rope types of a model, over all kinds of its layers."""
+def _takes_dynamic_cache(network: PreTrainedModel) -> bool:
+    """By what `generate` itself goes by; True where transformers does not say."""
+    says = getattr(network, "_supports_default_dynamic_cache", None)
+    return says is None or bool(says())
+
+
+def rotary_by_length(config: PreTrainedConfig) -> set[str]:
+    """The rope types of a model, over all kinds of its layers, that go by how long the whole text is."""
     parameters = getattr(config.get_text_config(decoder=True), "rope_parameters", None) or {}
     layered = [value for value in parameters.values() if isinstance(value, dict)]
-    return {str(rope.get("rope_type")) for rope in [parameters, *layered]}
+    return {str(rope.get("rope_type")) for rope in [parameters, *layered]} & _ROTARY_BY_LENGTH
 
 
 def _empty(like: torch.Tensor, capacity: int) -> torch.Tensor:
