@@ -24,13 +24,57 @@ ATTENTION = SIZES | {
     "num_key_value_heads": 2,
     "max_position_embeddings": 64,
 }
+WINDOW = ATTENTION | {"sliding_window": 4, "max_position_embeddings": 256}
+LINEAR = ATTENTION | {"max_position_embeddings": 256, "layer_types": ["linear_attention", "full_attention"]}
 CONFIGURATIONS = {
     "llama": ("LlamaConfig", ATTENTION),
     "qwen2": ("Qwen2Config", ATTENTION),
-    "sliding": ("MistralConfig", ATTENTION | {"sliding_window": 4}),
+    "sliding": ("MistralConfig", WINDOW),
+    "wide": ("MistralConfig", WINDOW | {"sliding_window": 100}),
+    "qwen2 sliding": ("Qwen2Config", WINDOW | {"use_sliding_window": True, "max_window_layers": 1}),
+    "qwen3 sliding": ("Qwen3Config", WINDOW | {"use_sliding_window": True, "max_window_layers": 1, "head_dim": 8}),
+    "gemma2": ("Gemma2Config", WINDOW | {"head_dim": 8}),
+    "gemma3": (
+        "Gemma3TextConfig",
+        WINDOW | {"head_dim": 8, "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 6},
+    ),
+    "chunked": (
+        "Llama4TextConfig",
+        ATTENTION
+        | {"attention_chunk_size": 6, "head_dim": 8, "num_local_experts": 2, "intermediate_size_mlp": 64}
+        | {"max_position_embeddings": 256, "layer_types": ["chunked_attention", "full_attention"]},
+    ),
+    "linear": (
+        "Qwen3_5TextConfig",
+        LINEAR
+        | {"head_dim": 8, "linear_num_key_heads": 2, "linear_num_value_heads": 2}
+        | {"linear_key_head_dim": 8, "linear_value_head_dim": 8},
+    ),
+    "convolution": ("Lfm2Config", LINEAR | {"layer_types": ["conv", "full_attention"]}),
+    "both in a layer": (
+        "FalconH1Config",
+        ATTENTION
+        | {"mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_ssm": 32, "mamba_d_state": 8, "mamba_n_groups": 1}
+        | {"max_position_embeddings": 256},
+    ),
+    "no offset": (  # takes every call for the beginning of the text, unless it is told the positions
+        "BambaConfig",
+        ATTENTION
+        | {"attn_layer_indices": [1], "mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_state": 8}
+        | {"mamba_n_groups": 1, "max_position_embeddings": 256},
+    ),
+    "forgetful": (  # its recurrent layers begin anew whenever they get several tokens
+        "JambaConfig",
+        ATTENTION | {"attn_layer_period": 2, "attn_layer_offset": 1, "num_experts": 1, "mamba_d_state": 4},
+    ),
+    "own class": ("MiniMaxConfig", LINEAR | {"head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1}),
     "stretched": (
         "LlamaConfig",
         ATTENTION | {"rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10_000.0}},
+    ),
+    "stretched sliding": (
+        "MistralConfig",
+        WINDOW | {"rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10_000.0}},
     ),
     "recurrent": ("MambaConfig", SIZES | {"state_size": 4}),
     "own cache": ("RwkvConfig", SIZES | {"context_length": 64, "attention_hidden_size": 32}),

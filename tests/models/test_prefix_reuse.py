@@ -106,13 +106,15 @@ def test_a_seam_inside_a_token_is_recomputed(letter_tokenizer: Any, network: Mak
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
-        ("sliding", "cache layers of kind DynamicSlidingWindowLayer"),
         ("recurrent", "cache layers of kind LinearAttentionLayer"),
+        ("forgetful", "cache layers of kind LinearAttentionLayer"),
         ("stretched", "rotary positions of kind dynamic"),
+        ("stretched sliding", "rotary positions of kind dynamic"),
         ("own cache", "a cache class of its own"),
+        ("own class", "a cache class of its own"),
     ],
 )
-def test_a_cache_that_cannot_be_cut_is_bypassed_and_counted(
+def test_a_cache_that_cannot_be_cut_nor_copied_is_bypassed_and_counted(
     local_model: MakeModel, network: MakeNetwork, kind: str, reason: str
 ) -> None:
     model = local_model(kind)
