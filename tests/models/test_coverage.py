@@ -153,20 +153,23 @@ def test_a_bounded_model_bypasses_nothing(local_model: MakeModel, kind: str) -> 
     assert model.usage.bypasses == {}
 
 
-@pytest.mark.parametrize(("kind", "steps"), [("gemma3", [15]), ("linear", [14, 1])])
-def test_only_a_recurrent_layer_makes_the_prompt_be_read_in_steps(
-    local_model: MakeModel, network: MakeNetwork, letter_tokenizer: Any, kind: str, steps: list[int]
+@pytest.mark.parametrize(
+    ("kind", "prefixes", "steps"),
+    [("gemma3", PrefixCache(10**8), [15]), ("linear", PrefixCache(10**8), [14, 1]), ("linear", NoPrefixCache(), [15])],
+)
+def test_only_for_a_recurrent_layer_that_is_kept_is_the_prompt_read_in_steps(
+    network: MakeNetwork, letter_tokenizer: Any, kind: str, prefixes: Any, steps: list[int]
 ) -> None:
     read: list[int] = []
     watched = network(kind)
-    model = LocalModel(watched, letter_tokenizer(), prefix_cache=PrefixCache(10**8))
+    model = LocalModel(watched, letter_tokenizer(), prefix_cache=prefixes)
     watched.register_forward_pre_hook(lambda *call: read.append(call[-1]["input_ids"].shape[1]), with_kwargs=True)
     model.generate(STORED, max_new_tokens=1)
     assert read == steps
 
 
 @A_WINDOW_AND_A_HYBRID
-def test_without_a_prefix_cache_the_prompt_is_read_in_one_step(local_model: MakeModel, kind: str, cold: Cold) -> None:
+def test_without_a_prefix_cache_nothing_is_reused(local_model: MakeModel, kind: str, cold: Cold) -> None:
     model = local_model(kind, prefix_cache=NoPrefixCache())
     generations = [model.generate(STORED, max_new_tokens=6) for _ in range(2)]
     assert [(each.cached_tokens, each.token_ids) for each in generations] == [(0, cold(STORED, 6))] * 2
