@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 
 from smartcache.models.kv import KVSegment, Room, layers_to_keep, own_cache
+from smartcache.models.lean import lean_forward
+from smartcache.models.packed import pack
+from smartcache.models.rooms import IdleRooms
 from smartcache.models.snapshots import BoundedRoom, KVBoundaries, takes_boundaries
 
 if TYPE_CHECKING:
@@ -44,7 +47,12 @@ class Decoder:
     """Yields the tokens that a model writes after a prompt, with prefix reuse where the model's cache allows it."""
 
     def __init__(
-        self, model: PreTrainedModel, prefixes: PrefixCache[KVSegment] | NoPrefixCache, fingerprint: str
+        self,
+        model: PreTrainedModel,
+        prefixes: PrefixCache[KVSegment] | NoPrefixCache,
+        fingerprint: str,
+        *,
+        packed: bool = False,
     ) -> None:
         self._model = model
         self._prefixes = prefixes
@@ -53,6 +61,9 @@ class Decoder:
         accepted = inspect.signature(model.forward).parameters
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
         self._layers = layers_to_keep(model)
+        self._idle = IdleRooms()
+        is_packed = packed and pack(model)
+        self._lean = lean_forward(model, self._layers) if is_packed and isinstance(self._layers, int) else None
         bounded = isinstance(self._layers, str) and takes_boundaries(model)
         # some of these models take every call for the beginning of the text, unless they are told
         self._told_positions = isinstance(self._layers, str) and "position_ids" in accepted
@@ -80,6 +91,7 @@ class Decoder:
                     self._keep(text, computed, cache, progress.scope)
         finally:
             self._keep(text, computed, cache, progress.scope)
+            self._leave(text[:computed], cache)
 
     def warm(self, tokens: list[int], scope: str) -> None:
         """Compute and keep the state of all `tokens`."""
@@ -91,6 +103,7 @@ class Decoder:
             if computed < len(tokens):
                 self._forward(tokens, computed, cache)
             self._keep(tokens, len(tokens), cache, scope)
+            self._leave(tokens, cache)
 
     def _cache(self, progress: Progress, capacity: int) -> Cache | None:
         """A cache that holds what is known of the prompt; `None` where the model takes none."""
@@ -99,11 +112,10 @@ class Decoder:
         if isinstance(self._layers, str):
             self._count_bypass(self._layers)
             return own_cache(self._model)
-        room = Room(self._layers, capacity)
         try:
             with self._known(progress) as known:
-                if known.length:
-                    room.place(known.segments, known.length)
+                room = self._idle.take(progress.prompt, known.length) or Room(self._layers, capacity)
+                room.place(known.segments, known.length)
         except Exception:  # a prefix that cannot be had is computed: trouble in reuse is never the caller's
             self._count_bypass("known prefix could not be placed")
             return Room(self._layers, capacity)
@@ -143,6 +155,8 @@ class Decoder:
         reading = cache.reading() if isinstance(cache, BoundedRoom) else nullcontext()
         with self._lock, torch.inference_mode(), reading:
             ids = torch.tensor([new], device=self._model.device)
+            if self._lean is not None and isinstance(cache, Room):
+                return self._lean(ids[0], cache)
             carried: dict[str, Any] = {"use_cache": False} if cache is None else {"cache": cache, "use_cache": True}
             if cache is not None and self._told_positions:
                 carried["position_ids"] = torch.arange(computed, len(text), device=ids.device)[None]
@@ -157,6 +171,12 @@ class Decoder:
                 self._prefixes.store(self._tree(scope), text, cache.state(computed))
         except Exception:  # the caller has a right answer: trouble in keeping the state is ours alone
             self._count_bypass("state could not be kept")
+
+    def _leave(self, tokens: list[int], cache: Cache | None) -> None:
+        """Leave the room to who comes next. Where nothing is kept, nothing is left."""
+        budget = self._prefixes.max_bytes
+        if isinstance(cache, Room) and tokens and budget:
+            self._idle.give(tokens, cache, budget - self._prefixes.bytes())
 
     def _tree(self, scope: str) -> str:
         """Under which state is kept: what one scope computed, no other finds, not even by how quick it is."""

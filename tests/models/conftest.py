@@ -68,6 +68,11 @@ CONFIGURATIONS = {
         ATTENTION | {"attn_layer_period": 2, "attn_layer_offset": 1, "num_experts": 1, "mamba_d_state": 4},
     ),
     "own class": ("MiniMaxConfig", LINEAR | {"head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1}),
+    "qwen3": ("Qwen3Config", ATTENTION | {"head_dim": 8}),
+    "granite": ("GraniteConfig", ATTENTION),
+    "stablelm": ("StableLmConfig", ATTENTION),
+    "helium": ("HeliumConfig", ATTENTION | {"head_dim": 8}),
+    "gpt2": ("GPT2Config", SIZES | {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}),
     "stretched": (
         "LlamaConfig",
         ATTENTION | {"rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10_000.0}},
