@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from transformers import Cache, DynamicCache
@@ -46,11 +46,25 @@ class Room(Cache):
         self._rooms = [_RoomLayer(capacity) for _ in range(layer_count)]
         super().__init__(layers=list(self._rooms))
 
+    @classmethod
+    def over(cls, memory: Sequence[tuple[torch.Tensor, torch.Tensor]], filled: int) -> Self:
+        """A room in `memory`, keys and values by layer, which stays the caller's and holds `filled` tokens so far."""
+        room = cls(len(memory), memory[0][0].shape[-2])
+        for layer, lent in zip(room._rooms, memory, strict=True):
+            layer.borrow(lent, filled)
+        return room
+
     def place(self, segments: Sequence[KVSegment], length: int) -> None:
         """Begin with the first `length` tokens of `segments`, in order: one copy, to where they will be read."""
         with torch.inference_mode():
             for number, layer in enumerate(self._rooms):
                 layer.place([segment.layers[number] for segment in segments], length)
+
+    def empty(self) -> None:
+        """Begin again, where placing failed halfway."""
+        for layer in self._rooms:
+            if layer.is_initialized:
+                layer.fill_to(0)
 
     def state(self, length: int) -> KVSegment:
         """The first `length` tokens, as a view of this room: to be sliced, not to be kept."""
@@ -67,9 +81,12 @@ class _RoomLayer(DynamicLayer):
         self._room: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        self.device = key_states.device
-        self._room = _empty(key_states, self._capacity), _empty(value_states, self._capacity)
-        self._fill_to(0)
+        self.borrow((_empty(key_states, self._capacity), _empty(value_states, self._capacity)), 0)
+
+    def borrow(self, memory: tuple[torch.Tensor, torch.Tensor], filled: int) -> None:
+        self._room = memory
+        self.device = memory[0].device
+        self.fill_to(filled)
         self.is_initialized = True
 
     def update(
@@ -82,16 +99,17 @@ class _RoomLayer(DynamicLayer):
         if end > self._capacity:
             self._grow(max(end, 2 * self._capacity), start)
         self._write(key_states, value_states, start)
-        return self._fill_to(end)
+        return self.fill_to(end)
 
     def place(self, parts: Sequence[tuple[torch.Tensor, torch.Tensor]], length: int) -> None:
-        self.lazy_initialization(*parts[0])
+        if not self.is_initialized:
+            self.lazy_initialization(*parts[0])
         start = 0
         for keys, values in parts:
             count = min(keys.shape[-2], length - start)
             self._write(keys[..., :count, :], values[..., :count, :], start)
             start += count
-        self._fill_to(length)
+        self.fill_to(length)
 
     def first(self, length: int) -> tuple[torch.Tensor, torch.Tensor]:
         assert self._room is not None
@@ -103,7 +121,7 @@ class _RoomLayer(DynamicLayer):
         for room, new in zip(self._room, (keys, values), strict=True):
             room[..., start : start + new.shape[-2], :].copy_(new)
 
-    def _fill_to(self, end: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def fill_to(self, end: int) -> tuple[torch.Tensor, torch.Tensor]:
         self.keys, self.values = filled = self.first(end)
         return filled
 
