@@ -9,13 +9,14 @@ from smartcache.errors import MissingExtra
 
 if TYPE_CHECKING:
     from smartcache.models.bundled import bundled_embedder, bundled_model_path
-    from smartcache.models.local import Generation, LocalModel, Usage
+    from smartcache.models.local import LocalModel, Usage
+    from smartcache.models.runs import Generation
     from smartcache.models.sentence import SentenceEmbedder
 
 __all__ = ["Generation", "LocalModel", "SentenceEmbedder", "Usage", "bundled_embedder", "bundled_model_path"]
 
 _HOMES = {
-    "Generation": "local",
+    "Generation": "runs",
     "LocalModel": "local",
     "SentenceEmbedder": "sentence",
     "Usage": "local",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from transformers import Cache, DynamicCache
@@ -46,6 +46,14 @@ class Room(Cache):
         self._rooms = [_RoomLayer(capacity) for _ in range(layer_count)]
         super().__init__(layers=list(self._rooms))
 
+    @classmethod
+    def over(cls, memory: Sequence[tuple[torch.Tensor, torch.Tensor]], filled: int) -> Self:
+        """A room in `memory`, keys and values by layer, which stays the caller's and holds `filled` tokens so far."""
+        room = cls(len(memory), memory[0][0].shape[-2])
+        for layer, lent in zip(room._rooms, memory, strict=True):
+            layer.borrow(lent, filled)
+        return room
+
     def place(self, segments: Sequence[KVSegment], length: int) -> None:
         """Hold the first `length` tokens of `segments`, in order. What the room holds already is taken to be right; the
         rest is one copy, to where it will be read."""
@@ -78,9 +86,12 @@ class _RoomLayer(DynamicLayer):
         self._room: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        self.device = key_states.device
-        self._room = _empty(key_states, self._capacity), _empty(value_states, self._capacity)
-        self._fill_to(0)
+        self.borrow((_empty(key_states, self._capacity), _empty(value_states, self._capacity)), 0)
+
+    def borrow(self, memory: tuple[torch.Tensor, torch.Tensor], filled: int) -> None:
+        self._room = memory
+        self.device = memory[0].device
+        self.fill_to(filled)
         self.is_initialized = True
 
     def update(
@@ -92,7 +103,7 @@ class _RoomLayer(DynamicLayer):
         end = start + key_states.shape[-2]
         self._make_room(end, start)
         self._write(key_states, value_states, start)
-        return self._fill_to(end)
+        return self.fill_to(end)
 
     def place(self, parts: Sequence[tuple[torch.Tensor, torch.Tensor]], length: int) -> None:
         if not parts:
@@ -108,11 +119,11 @@ class _RoomLayer(DynamicLayer):
                 new = slice(max(filled - start, 0), end - start)
                 self._write(keys[..., new, :], values[..., new, :], start + new.start)
             start = end
-        self._fill_to(length)
+        self.fill_to(length)
 
     def cut(self, length: int) -> None:
         if self._room is not None:
-            self._fill_to(length)
+            self.fill_to(length)
 
     @property
     def nbytes(self) -> int:
@@ -128,7 +139,7 @@ class _RoomLayer(DynamicLayer):
         for room, new in zip(self._room, (keys, values), strict=True):
             room[..., start : start + new.shape[-2], :].copy_(new)
 
-    def _fill_to(self, end: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def fill_to(self, end: int) -> tuple[torch.Tensor, torch.Tensor]:
         self.keys, self.values = filled = self.first(end)
         return filled
 

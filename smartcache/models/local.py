@@ -2,57 +2,39 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from textwrap import shorten
 from threading import Lock
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from smartcache.errors import MissingModel
 from smartcache.layers.prefixes import NoPrefixCache, PrefixCache
+from smartcache.models.batch import BatchDecoder
 from smartcache.models.bundled import LANGUAGE_MODEL, bundled_model_path
-from smartcache.models.decoding import Decoder, Progress
+from smartcache.models.decoding import Progress
 from smartcache.models.identity import fingerprint
 from smartcache.models.packed import packs
 from smartcache.models.quiet import quiet
+from smartcache.models.runs import Generation, Run
 from smartcache.models.sampling import Sampling
 from smartcache.models.texts import Prompt, TextPieces, Tokens
 from smartcache.scopes import current_scope
+from smartcache.types import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from smartcache.models.kv import KVSegment
 
 MAX_REASON_LETTERS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """What a model wrote.
-
-    `token_ids` are the tokens it chose, an end-of-text token among them. `cached_tokens` of the `prompt_tokens` were
-    not computed. `first_token_seconds` runs from the token ids of the prompt to the first new one; of it,
-    `placed_seconds` went into finding and placing the known prefix. `finish_reason` is "stop" at an end-of-text token
-    or a stop string (the text ends before it), "length" where the tokens or the context ran out.
-    """
-
-    text: str
-    token_ids: tuple[int, ...]
-    prompt_tokens: int
-    cached_tokens: int
-    first_token_seconds: float
-    placed_seconds: float
-    seconds: float
-    finish_reason: Literal["stop", "length"]
+MAX_ROWS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +77,7 @@ class LocalModel:
         self.prefix_cache: PrefixCache[KVSegment] | NoPrefixCache = (
             PrefixCache() if prefix_cache is None else prefix_cache
         )
-        self._decoder = Decoder(model, self.prefix_cache, self.fingerprint, packed=packed)
+        self._decoder = BatchDecoder(model, self.prefix_cache, self.fingerprint, packed=packed)
         self._ends = _end_tokens(model, tokenizer)
         self._context_tokens: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._usage_lock = Lock()
@@ -163,14 +145,36 @@ class LocalModel:
         `sampling`: temperature, top_k, top_p, min_p, repetition_penalty, do_sample, seed, as in transformers.
         Raises ValueError for an empty prompt, and for one that is longer than the model's context.
         """
-        run = self._run(prompt, max_new_tokens, stop, scope, sampling)
-        text = "".join(run)
-        return run.generation(text)
+        run = self._run(self._read(prompt), max_new_tokens, stop, scope, sampling)
+        for _ in run:
+            pass
+        return run.generation()
 
-    def generate_batch(self, prompts: Sequence[Prompt], **options: Any) -> list[Generation]:
-        """One generation per prompt, in order, each equal to its own `generate(prompt, **options)`; what prompts share
-        is computed once."""
-        return [self.generate(prompt, **options) for prompt in prompts]
+    def generate_batch(
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        max_new_tokens: int = 256,
+        stop: Sequence[str] = (),
+        scope: str | None = None,
+        max_rows: int = MAX_ROWS,
+        **sampling: Any,
+    ) -> list[Generation]:
+        """One generation per prompt, in order, each equal to its own `generate` with the same options.
+
+        What prompts share is computed once, and up to `max_rows` of them are written together, a token of each per
+        forward pass: each then takes the memory of the longest. A mistake in one prompt raises before any is computed.
+        """
+        if max_rows < 1:
+            raise ValueError(f"max_rows is {max_rows}: it must be at least 1")
+        read = self._read_all(prompts)
+        runs = [self._run(tokens, max_new_tokens, stop, scope, sampling) for tokens in read]
+        try:
+            self._decoder.run_together(runs, max_rows)
+        finally:
+            for run in runs:
+                self._count(run.progress)
+        return [run.generation() for run in runs]
 
     def stream(
         self,
@@ -187,7 +191,7 @@ class LocalModel:
         Mistakes in the call raise here, not at the first piece. Dropping the iterator ends the generation. `on_end`
         gets the whole generation after its last piece: a stream that was cut short can be told from one that ended.
         """
-        return self._run(prompt, max_new_tokens, stop, scope, sampling).pieces(on_end)
+        return self._run(self._read(prompt), max_new_tokens, stop, scope, sampling).pieces(on_end)
 
     def tokens_of(self, prompt: Prompt) -> list[int]:
         """The token ids of a prompt, as the model reads it and as its prefix is known by."""
@@ -200,22 +204,39 @@ class LocalModel:
         """Compute what these prompts have in common with later ones ahead of time; for everyone, unless `scope` says
         for whom."""
         for prefix in prefixes:
-            self._decoder.warm(self._checked(self._tokens.of(prefix)), scope)
+            self._decoder.warm(self._read(prefix), scope)
 
     def _run(
-        self, prompt: Prompt, max_new_tokens: int, stop: Sequence[str], scope: str | None, sampling: Mapping[str, Any]
-    ) -> _Run:
+        self,
+        tokens: list[int],
+        max_new_tokens: int,
+        stop: Sequence[str],
+        scope: str | None,
+        sampling: Mapping[str, Any],
+    ) -> Run:
         if max_new_tokens < 1:
             raise ValueError(f"max_new_tokens is {max_new_tokens}: it must be at least 1")
         rule = Sampling.of(dict(sampling)).chooser(self._model.generation_config, self._model.device)
         pieces = TextPieces(self._tokens, stop)
-        tokens = self._checked(self._tokens.of(prompt))
         if self._context_tokens is not None:
             max_new_tokens = min(max_new_tokens, self._context_tokens - len(tokens) + 1)
         progress = Progress(tokens, current_scope() if scope is None else scope)
-        return _Run(progress, self._decoder.run(progress, max_new_tokens, rule), pieces, self._ends, self._count)
+        return Run(self._decoder, progress, max_new_tokens, rule, pieces, self._ends, self._count)
 
-    def _checked(self, tokens: list[int]) -> list[int]:
+    def _read_all(self, prompts: Sequence[Prompt]) -> list[list[int]]:
+        if isinstance(prompts, str) or any(isinstance(prompt, Turn) for prompt in prompts):
+            raise TypeError("prompts is a sequence of prompts: for one text or one conversation, call generate")
+        read = []
+        for number, prompt in enumerate(prompts):
+            try:
+                read.append(self._read(prompt))
+            except (TypeError, ValueError) as mistake:
+                kind = TypeError if isinstance(mistake, TypeError) else ValueError
+                raise kind(f"prompts[{number}]: {mistake}") from mistake
+        return read
+
+    def _read(self, prompt: Prompt) -> list[int]:
+        tokens = self._tokens.of(prompt)
         if self._context_tokens is not None and len(tokens) > self._context_tokens:
             raise ValueError(f"the prompt has {len(tokens)} tokens; this model's context is {self._context_tokens}")
         return tokens
@@ -230,65 +251,6 @@ class LocalModel:
                 before.generated_tokens + len(progress.tokens),
                 dict(self._decoder.bypasses),
             )
-
-
-class _Run:
-    """One generation: iterate over its text, then ask for its account."""
-
-    def __init__(
-        self,
-        progress: Progress,
-        tokens: Generator[int, None, None],
-        pieces: TextPieces,
-        ends: frozenset[int],
-        count: Callable[[Progress], None],
-    ) -> None:
-        self._progress, self._tokens, self._pieces, self._ends, self._count = progress, tokens, pieces, ends, count
-        self._finish_reason: Literal["stop", "length"] = "length"
-        self._seconds = 0.0
-
-    def __iter__(self) -> Iterator[str]:
-        started = perf_counter()
-        try:
-            with closing(self._tokens) as tokens:
-                for token in tokens:
-                    if token in self._ends:
-                        self._finish_reason = "stop"
-                        break
-                    yield from self._told(self._pieces.push(token))
-                    if self._pieces.stopped:
-                        break
-            yield from self._told(self._pieces.finish())
-            if self._pieces.stopped:
-                self._finish_reason = "stop"
-        finally:
-            self._seconds = perf_counter() - started
-            self._count(self._progress)
-
-    def pieces(self, on_end: Callable[[Generation], object] | None) -> Iterator[str]:
-        text = []
-        for piece in self:
-            text.append(piece)
-            yield piece
-        if on_end:
-            on_end(self.generation("".join(text)))
-
-    def generation(self, text: str) -> Generation:
-        return Generation(
-            text=text,
-            token_ids=tuple(self._progress.tokens),
-            prompt_tokens=len(self._progress.prompt),
-            cached_tokens=self._progress.cached_tokens,
-            first_token_seconds=self._progress.first_token_seconds,
-            placed_seconds=self._progress.placed_seconds,
-            seconds=self._seconds,
-            finish_reason=self._finish_reason,
-        )
-
-    @staticmethod
-    def _told(piece: str) -> Iterator[str]:
-        if piece:
-            yield piece
 
 
 def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
