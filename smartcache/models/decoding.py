@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from smartcache.models.kv import KVSegment, Room, layers_to_keep, own_cache
+from smartcache.models.lean import lean_forward
+from smartcache.models.packed import pack
+from smartcache.models.rooms import IdleRooms
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -43,7 +46,12 @@ class Decoder:
     """Yields the tokens that a model writes after a prompt, with prefix reuse where the model's cache allows it."""
 
     def __init__(
-        self, model: PreTrainedModel, prefixes: PrefixCache[KVSegment] | NoPrefixCache, fingerprint: str
+        self,
+        model: PreTrainedModel,
+        prefixes: PrefixCache[KVSegment] | NoPrefixCache,
+        fingerprint: str,
+        *,
+        packed: bool = False,
     ) -> None:
         self._model = model
         self._prefixes = prefixes
@@ -52,6 +60,9 @@ class Decoder:
         accepted = inspect.signature(model.forward).parameters
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
         self._layers = layers_to_keep(model)
+        self._idle = IdleRooms()
+        is_packed = packed and pack(model)
+        self._lean = lean_forward(model, self._layers) if is_packed and isinstance(self._layers, int) else None
         self.bypasses: Counter[str] = Counter()
 
     def run(self, progress: Progress, limit: int, choose: TokenChooser) -> Generator[int, None, None]:
@@ -75,6 +86,7 @@ class Decoder:
                     self._keep(text, computed, cache, progress.scope)
         finally:
             self._keep(text, computed, cache, progress.scope)
+            self._leave(text[:computed], cache)
 
     def warm(self, tokens: list[int], scope: str) -> None:
         """Compute and keep the state of all `tokens`."""
@@ -84,17 +96,17 @@ class Decoder:
         if isinstance(cache, Room) and progress.cached_tokens < len(tokens):
             self._forward(tokens, progress.cached_tokens, cache)
             self._keep(tokens, len(tokens), cache, scope)
+            self._leave(tokens, cache)
 
     def _cache(self, progress: Progress, capacity: int) -> Cache | None:
         """A cache that holds what is known of the prompt; `None` where the model takes none."""
         if isinstance(self._layers, str):
             self._count_bypass(self._layers)
             return own_cache(self._model)
-        room = Room(self._layers, capacity)
         try:
             with self._known(progress) as known:
-                if known.length:
-                    room.place(known.segments, known.length)
+                room = self._idle.take(progress.prompt, known.length) or Room(self._layers, capacity)
+                room.place(known.segments, known.length)
         except Exception:  # a prefix that cannot be had is computed: trouble in reuse is never the caller's
             self._count_bypass("known prefix could not be placed")
             return Room(self._layers, capacity)
@@ -106,6 +118,8 @@ class Decoder:
         new = text[computed:] if cache is not None else text
         with self._lock, torch.inference_mode():
             ids = torch.tensor([new], device=self._model.device)
+            if self._lean is not None and isinstance(cache, Room):
+                return self._lean(ids[0], cache)
             carried = {"cache": cache, "use_cache": True} if cache is not None else {"use_cache": False}
             logits: torch.Tensor = self._model(input_ids=ids, **carried, **self._last_only).logits
             return logits[:, -1].float()
@@ -117,6 +131,12 @@ class Decoder:
             self._prefixes.store(self._tree(scope), text, cache.state(computed))
         except Exception:  # the caller has a right answer: trouble in keeping the state is ours alone
             self._count_bypass("state could not be kept")
+
+    def _leave(self, tokens: list[int], cache: Cache | None) -> None:
+        """Leave the room to who comes next. Where nothing is kept, nothing is left."""
+        budget = self._prefixes.max_bytes
+        if isinstance(cache, Room) and tokens and budget:
+            self._idle.give(tokens, cache, budget - self._prefixes.bytes())
 
     def _tree(self, scope: str) -> str:
         """Under which state is kept: what one scope computed, no other finds, not even by how quick it is."""

@@ -40,17 +40,28 @@ class KVSegment:
 
 class Room(Cache):
     """A transformers cache with place for `capacity` tokens from the start: decoding appends without moving what is
-    there. It belongs to one generation; what the prefix cache keeps of it is copied out."""
+    there. It belongs to one generation at a time; what the prefix cache keeps of it is copied out."""
 
     def __init__(self, layer_count: int, capacity: int) -> None:
         self._rooms = [_RoomLayer(capacity) for _ in range(layer_count)]
         super().__init__(layers=list(self._rooms))
 
     def place(self, segments: Sequence[KVSegment], length: int) -> None:
-        """Begin with the first `length` tokens of `segments`, in order: one copy, to where they will be read."""
+        """Hold the first `length` tokens of `segments`, in order. What the room holds already is taken to be right; the
+        rest is one copy, to where it will be read."""
         with torch.inference_mode():
             for number, layer in enumerate(self._rooms):
                 layer.place([segment.layers[number] for segment in segments], length)
+
+    def cut(self, length: int) -> None:
+        """Hold the first `length` tokens only."""
+        for layer in self._rooms:
+            layer.cut(length)
+
+    @property
+    def nbytes(self) -> int:
+        """What the room takes in memory when it is full."""
+        return sum(layer.nbytes for layer in self._rooms)
 
     def state(self, length: int) -> KVSegment:
         """The first `length` tokens, as a view of this room: to be sliced, not to be kept."""
@@ -79,19 +90,33 @@ class _RoomLayer(DynamicLayer):
             self.lazy_initialization(key_states, value_states)
         start = self.get_seq_length()
         end = start + key_states.shape[-2]
-        if end > self._capacity:
-            self._grow(max(end, 2 * self._capacity), start)
+        self._make_room(end, start)
         self._write(key_states, value_states, start)
         return self._fill_to(end)
 
     def place(self, parts: Sequence[tuple[torch.Tensor, torch.Tensor]], length: int) -> None:
-        self.lazy_initialization(*parts[0])
+        if not parts:
+            return
+        if not self.is_initialized:
+            self.lazy_initialization(*parts[0])
+        filled = self.get_seq_length()
+        self._make_room(length, filled)
         start = 0
         for keys, values in parts:
-            count = min(keys.shape[-2], length - start)
-            self._write(keys[..., :count, :], values[..., :count, :], start)
-            start += count
+            end = min(start + keys.shape[-2], length)
+            if end > filled:
+                new = slice(max(filled - start, 0), end - start)
+                self._write(keys[..., new, :], values[..., new, :], start + new.start)
+            start = end
         self._fill_to(length)
+
+    def cut(self, length: int) -> None:
+        if self._room is not None:
+            self._fill_to(length)
+
+    @property
+    def nbytes(self) -> int:
+        return 0 if self._room is None else sum(states.nbytes for states in self._room)
 
     def first(self, length: int) -> tuple[torch.Tensor, torch.Tensor]:
         assert self._room is not None
@@ -107,10 +132,12 @@ class _RoomLayer(DynamicLayer):
         self.keys, self.values = filled = self.first(end)
         return filled
 
-    def _grow(self, capacity: int, filled: int) -> None:
+    def _make_room(self, tokens: int, filled: int) -> None:
+        if tokens <= self._capacity:
+            return
         keys, values = self.first(filled)
-        self._capacity = capacity
-        self._room = _empty(keys, capacity), _empty(values, capacity)
+        self._capacity = max(tokens, 2 * self._capacity)
+        self._room = _empty(keys, self._capacity), _empty(values, self._capacity)
         self._write(keys, values, 0)
 
 

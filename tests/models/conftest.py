@@ -27,6 +27,11 @@ ATTENTION = SIZES | {
 CONFIGURATIONS = {
     "llama": ("LlamaConfig", ATTENTION),
     "qwen2": ("Qwen2Config", ATTENTION),
+    "qwen3": ("Qwen3Config", ATTENTION | {"head_dim": 8}),
+    "granite": ("GraniteConfig", ATTENTION),
+    "stablelm": ("StableLmConfig", ATTENTION),
+    "helium": ("HeliumConfig", ATTENTION | {"head_dim": 8}),
+    "gpt2": ("GPT2Config", SIZES | {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}),
     "sliding": ("MistralConfig", ATTENTION | {"sliding_window": 4}),
     "stretched": (
         "LlamaConfig",
