@@ -39,6 +39,7 @@ FLOORS = (
         "smartcache.scopes",
         "smartcache.events",
         "smartcache.flights",
+        "smartcache.seen",
     ),
     ("smartcache.storage",),
     ("smartcache.layers",),

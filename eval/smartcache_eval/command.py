@@ -38,6 +38,7 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="prefix: fewer and smaller runs, about a minute.")] = False,
     shared: Annotated[list[int] | None, typer.Option(min=1, help="prefix: tokens that are shared; repeatable.")] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="prefix: how often to measure.")] = None,
+    peers: Annotated[bool, typer.Option(help="prefix: measure the peers that are installed, too.")] = True,
     peer_python: Annotated[
         list[Path] | None, typer.Option(help="prefix: the Python of an environment that has peers; repeatable.")
     ] = None,
@@ -46,7 +47,9 @@ def bench(
     `prefix` takes some minutes; its JSON is one object."""
     try:
         if part is Part.prefix:
-            _bench_prefix(as_json, _sizes(quick, shared, rounds), peer_python or ())
+            _bench_prefix(
+                as_json, _sizes(quick, shared, rounds), (peer_python or [Path(sys.executable)]) if peers else []
+            )
         else:
             _bench_figures(as_json, list(_measured(part)))
     except SmartCacheError as missing:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,11 @@ MAX_SECONDS = 1_200  # for one peer
 
 
 def measured_peers(
-    model: LocalModel, words: WordPrompts, sizes: PrefixSizes, pythons: Sequence[Path] = ()
+    model: LocalModel, words: WordPrompts, sizes: PrefixSizes, pythons: Sequence[Path]
 ) -> Iterator[PeerReport]:
-    """On the bundled model, with prompts of the sizes that ours gets. Without `pythons`, our own environment is
-    looked into."""
+    """On the bundled model, with prompts of the sizes that ours gets; whatever the environments of `pythons` have."""
     order = None
-    for python in pythons or (Path(sys.executable),):
+    for python in pythons:
         for name in runs.PEERS:
             order = order or json.dumps(_order(model, words, sizes))
             if report := _run(python, name, order):

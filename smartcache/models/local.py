@@ -198,9 +198,10 @@ class LocalModel:
 
     def warm(self, prefixes: Sequence[Prompt], *, scope: str = "") -> None:
         """Compute what these prompts have in common with later ones ahead of time; for everyone, unless `scope` says
-        for whom."""
+        for whom. A conversation that ends before a user's turn, such as a system prompt alone, is what it has in common
+        with its continuations."""
         for prefix in prefixes:
-            self._decoder.warm(self._checked(self._tokens.of(prefix)), scope)
+            self._decoder.warm(self._checked(self._tokens.beginning(prefix)), scope)
 
     def _run(
         self, prompt: Prompt, max_new_tokens: int, stop: Sequence[str], scope: str | None, sampling: Mapping[str, Any]

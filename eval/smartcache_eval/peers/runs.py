@@ -50,7 +50,7 @@ class KVBoost:
         torch, transformers, kvboost = map(import_module, ("torch", "transformers", "kvboost"))
         network = transformers.AutoModelForCausalLM.from_pretrained(order["model"], dtype=torch.float32).eval()
         tokenizer = transformers.AutoTokenizer.from_pretrained(order["model"])
-        self._model: Any = kvboost.KVBoost(model=network, tokenizer=tokenizer)
+        self._model: Any = kvboost.KVBoost(network, tokenizer, max_cache_bytes=4 * 1024**3)
 
     def __call__(self, text: str, ids: Sequence[int], count: int, on_token: Callable[[int], object]) -> None:
         self._model.generate(text, max_new_tokens=count, do_sample=False, on_token=on_token)
