@@ -33,6 +33,21 @@ def digest(*parts: Any) -> str:
     return hashlib.sha256(canonical([SCHEMA, *parts])).hexdigest()
 
 
+def parts(frame: bytes) -> list[bytes]:
+    """What `canonical` framed together, one level down: of a list its items, of a text its letters in UTF-8.
+
+    Raises ValueError where the bytes are no frame.
+    """
+    found, at = list[bytes](), 1
+    while at < len(frame):
+        begin = frame.index(b":", at) + 1
+        at = begin + int(frame[at : begin - 1])
+        if at > len(frame):
+            raise ValueError("the bytes end inside a frame")
+        found.append(frame[begin:at])
+    return found
+
+
 def content_version(text: str) -> str:
     """The version of a text that has no other: a hash of its content."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]

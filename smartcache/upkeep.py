@@ -8,7 +8,10 @@ from typing import Self
 from smartcache.assembly import Parts
 from smartcache.events import Stats
 from smartcache.layers.recognition import Recognised
+from smartcache.seen import SeenPrompt, seen_most
 from smartcache.types import Answer, KnowledgeUpdate, Request
+
+MAX_READ_REQUESTS = 10_000
 
 
 class Upkeep:
@@ -70,6 +73,13 @@ class Upkeep:
         """Removes every answer, or every answer of one scope."""
         self._answers.forget_where(scope, None, None)
         self._retrievals.forget(scope)
+
+    def seen_most(self, limit: int = 10) -> list[SeenPrompt]:
+        """The system prompts that most stored requests began with, scope by scope, for `LocalModel.warm`; over the
+        last `MAX_READ_REQUESTS` used."""
+        with self._events.fail_open("seen_most"):
+            return seen_most(self._entries.requests(MAX_READ_REQUESTS), limit)
+        return []
 
     def stats(self) -> Stats:
         """What happened since this cache was opened, and what it holds."""

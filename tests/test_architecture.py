@@ -39,6 +39,7 @@ FLOORS = (
         "smartcache.scopes",
         "smartcache.events",
         "smartcache.flights",
+        "smartcache.seen",
     ),
     ("smartcache.storage",),
     ("smartcache.layers",),
@@ -46,6 +47,7 @@ FLOORS = (
     ("smartcache.upkeep",),
     ("smartcache.cache", "smartcache.models"),
     ("smartcache", "smartcache.testing"),
+    ("smartcache_eval.peers",),
     ("smartcache.command", "langchain_smartcache", "llama_index_smartcache", "smartcache_eval"),
 )
 SHARED_FLOORS = {1, 7}
@@ -57,8 +59,8 @@ ALLOWED_INSIDE_FUNCTIONS = {
 
 # Which parts may import a package that only some installations have, or that is slow to load.
 HOMES = {
-    "torch": {"smartcache.models"},
-    "transformers": {"smartcache.models"},
+    "torch": {"smartcache.models", "smartcache_eval.peers"},
+    "transformers": {"smartcache.models", "smartcache_eval.peers"},
     "sentence_transformers": {"smartcache.models"},
     "accelerate": {"smartcache.models"},
     "gguf": {"smartcache.models"},

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +18,8 @@ from smartcache.errors import SmartCacheError
 from smartcache.layers.eviction import POLICIES
 from smartcache_eval.advice import Advice, advice_on
 from smartcache_eval.figures import Figure
+from smartcache_eval.prefix_report import PrefixSizes
+from smartcache_eval.prefix_tables import tables
 from smartcache_eval.traces import read_trace
 
 
@@ -32,18 +34,27 @@ class Part(StrEnum):
 
 def bench(
     part: Annotated[Part, typer.Argument(help="What to measure.")] = Part.all,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array instead of a table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables: an array of figures.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="prefix: fewer and smaller runs, about a minute.")] = False,
+    shared: Annotated[list[int] | None, typer.Option(min=1, help="prefix: tokens that are shared; repeatable.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="prefix: how often to measure.")] = None,
+    peers: Annotated[bool, typer.Option(help="prefix: measure the peers that are installed, too.")] = True,
+    peer_python: Annotated[
+        list[Path] | None, typer.Option(help="prefix: the Python of an environment that has peers; repeatable.")
+    ] = None,
 ) -> None:
-    """Measure on this machine. `all` leaves out eviction, which needs public traces ($SMARTCACHE_DATA)."""
+    """Measure on this machine. `all` is quick, and leaves out eviction, which needs public traces ($SMARTCACHE_DATA).
+    `prefix` takes some minutes; its JSON is one object."""
     try:
-        figures = list(_measured(part))
+        if part is Part.prefix:
+            _bench_prefix(
+                as_json, _sizes(quick, shared, rounds), (peer_python or [Path(sys.executable)]) if peers else []
+            )
+        else:
+            _bench_figures(as_json, list(_measured(part)))
     except SmartCacheError as missing:
         print(missing, file=sys.stderr)
         raise typer.Exit(2) from missing
-    if as_json:
-        print(json.dumps([asdict(figure) for figure in figures], ensure_ascii=False))
-    else:
-        Console().print(_table(figures))
 
 
 def advise(
@@ -81,14 +92,36 @@ def _measured(part: Part) -> Iterator[Figure]:
         from smartcache_eval.answers_bench import answer_figures
 
         yield from answer_figures()
-    if part in (Part.all, Part.prefix):
+    if part is Part.all:
         from smartcache_eval.prefix_bench import prefix_figures
 
-        yield from prefix_figures()
+        yield from prefix_figures(PrefixSizes.reduced())
     if part is Part.eviction:
         from smartcache_eval.eviction_bench import eviction_figures
 
         yield from eviction_figures()
+
+
+def _bench_figures(as_json: bool, figures: list[Figure]) -> None:
+    if as_json:
+        print(json.dumps([asdict(figure) for figure in figures], ensure_ascii=False))
+    else:
+        Console().print(_table(figures))
+
+
+def _bench_prefix(as_json: bool, sizes: PrefixSizes, pythons: Sequence[Path]) -> None:
+    from smartcache_eval.prefix_bench import prefix_report
+
+    report = prefix_report(sizes, pythons)
+    if as_json:
+        print(json.dumps(asdict(report), ensure_ascii=False))
+    else:
+        Console().print(*tables(report), sep="\n")
+
+
+def _sizes(quick: bool, shared: list[int] | None, rounds: int | None) -> PrefixSizes:
+    sizes = PrefixSizes.reduced() if quick else PrefixSizes()
+    return replace(sizes, shared=tuple(shared or sizes.shared), rounds=rounds or sizes.rounds)
 
 
 def _table(figures: list[Figure]) -> Table:

@@ -1,36 +1,55 @@
-"""Time to first token of the bundled model over a long beginning: never seen (cold), and seen before (warm)."""
+"""The benchmark of the prefix cache: what a known beginning saves, what the cache costs, and what the peers do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from statistics import median
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
-from smartcache.models import Generation, LocalModel
+from smartcache import PrefixCache
+from smartcache.layers.prefixes import NoPrefixCache
+from smartcache.models import LocalModel
+from smartcache.models.bundled import bundled_model_path
 from smartcache_eval.figures import Figure
+from smartcache_eval.peers.plain_transformers import PlainTransformers
+from smartcache_eval.prefix_cases import Bench, measured_case
+from smartcache_eval.prefix_conversations import Load, measured_conversation, measured_crowd
+from smartcache_eval.prefix_costs import decode_ratio, overhead_at_zero_hits
+from smartcache_eval.prefix_peers import measured_peers
+from smartcache_eval.prefix_report import PeerReport, PrefixReport, PrefixSizes
 
-ROUNDS = 3
-SHARED_SENTENCES = 80
+
+def prefix_report(sizes: PrefixSizes, pythons: Sequence[Path] = ()) -> PrefixReport:
+    """On the bundled model; `pythons` are interpreters whose environments may hold peers."""
+    bench, load = _bundled_bench()
+    return measured(bench, load, sizes, [*measured_peers(bench.warm, bench.words, sizes, pythons)])
 
 
-def prefix_figures() -> Iterator[Figure]:
-    """In each round a beginning of its own is read cold, and then again under another question."""
-    model = LocalModel.load()
-    _ask(model, "warm-up", "Which shelf?")  # the first run of all pays for threads and memory
-    pairs = [
-        (_ask(model, f"depot {number}", "Where is part 70?"), _ask(model, f"depot {number}", "What is on shelf 12?"))
-        for number in range(ROUNDS)
-    ]
-    cold = median(first.first_token_seconds for first, _ in pairs) * 1e3
-    warm = median(second.first_token_seconds for _, second in pairs) * 1e3
-    again = pairs[-1][1]
-    conditions = (
-        f"median of {ROUNDS}, {again.prompt_tokens} prompt tokens, {again.cached_tokens} of them known when warm"
+def prefix_figures(sizes: PrefixSizes) -> Iterator[Figure]:
+    """The figures of the report, without the peers."""
+    bench, load = _bundled_bench()
+    yield from measured(bench, load, sizes).figures(sizes)
+
+
+def measured(bench: Bench, load: Load, sizes: PrefixSizes, peers: Sequence[PeerReport] = ()) -> PrefixReport:
+    """`load` makes another model like the bench's around a prefix cache."""
+    for model in (bench.warm, bench.cold):  # the first run of all pays for threads and memory
+        model.generate(bench.words.text(min(sizes.shared)), max_new_tokens=2)
+    bench.warm.prefix_cache.clear()
+    return PrefixReport(
+        cases=[measured_case(bench, shared, sizes) for shared in sizes.shared],
+        conversation=measured_conversation(bench, sizes),
+        overhead_at_zero_hits=overhead_at_zero_hits(bench, sizes),
+        decode_ratio=decode_ratio(bench, sizes),
+        crowded=[crowd for count in sizes.crowds for crowd in measured_crowd(bench, load, count, sizes)],
+        peers=list(peers),
     )
-    yield Figure("first token, cold", cold, "ms", conditions)
-    yield Figure("first token, warm", warm, "ms", conditions)
-    yield Figure("warm / cold", warm / cold, "", conditions)
 
 
-def _ask(model: LocalModel, name: str, question: str) -> Generation:
-    shelves = " ".join(f"Shelf {number} holds part {number * 7}." for number in range(1, SHARED_SENTENCES))
-    return model.generate(f"The {name} has these shelves. {shelves}\n\nQuestion: {question}\nAnswer:", max_new_tokens=1)
+def _bundled_bench() -> tuple[Bench, Load]:
+    path = bundled_model_path()
+
+    def load(prefix_cache: PrefixCache[Any] | NoPrefixCache) -> LocalModel:
+        return LocalModel.load(path, prefix_cache=prefix_cache)
+
+    return Bench(load(PrefixCache()), load(NoPrefixCache()), PlainTransformers.load(path)), load

@@ -14,8 +14,9 @@ from typer.core import TyperGroup
 from smartcache import SmartCacheError
 
 if TYPE_CHECKING:
-    from smartcache import Embedder
+    from smartcache import Embedder, PrefixCache
     from smartcache.command.assistant import WritingModel
+    from smartcache.command.warm import WarmModel
 
 
 class OneLineErrors(TyperGroup):
@@ -132,6 +133,23 @@ def forget(
     typer.echo(f"{counted(forgotten(file, scope, everything=everything), 'answer')} forgotten")
 
 
+@app.command()
+def warm(
+    kv: Annotated[Path, typer.Option(help="The folder to keep the state in: PrefixCache(disk_path=…) reads it.")],
+    cache: Annotated[Path | None, typer.Argument(help="A cache file: its system prompts, the most frequent.")] = None,
+    file: Annotated[Path | None, typer.Option(help="A system prompt as text, or one a line in a .jsonl.")] = None,
+    scope: Annotated[str, typer.Option(help="Who may use the prompts of --file; '' is everyone.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="How many prompts of the cache file.")] = 10,
+    model: Annotated[str | None, typer.Option(help="A Hugging Face id or folder instead of the bundled model.")] = None,
+) -> None:
+    """Compute the model's state for the system prompts seen most, ahead of their next use."""
+    from smartcache.command.warm import kept_on_disk, prompts_to_warm, warmed
+
+    prompts = prompts_to_warm(cache, file, scope, limit)
+    with kept_on_disk(kv) as prefixes:
+        warmed(load_warm_model(model, prefixes), prompts, typer.echo)
+
+
 def load_embedder() -> Embedder:
     """The bundled sentence embedder."""
     from smartcache.models import bundled_embedder
@@ -144,6 +162,13 @@ def load_model(name: str | None = None) -> WritingModel:
     from smartcache.models import LocalModel
 
     return LocalModel.load(name)
+
+
+def load_warm_model(name: str | None, prefix_cache: PrefixCache[Any]) -> WarmModel:
+    """As `load_model`, around a prefix cache."""
+    from smartcache.models import LocalModel
+
+    return LocalModel.load(name, prefix_cache=prefix_cache)
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ class NothingToForget(SmartCacheError, ValueError):
 
 def described(file: Path) -> str:
     """What a cache file holds: a line for the whole, then one for each scope."""
-    with _opened(file) as cache:
+    with opened(file) as cache:
         stats, scopes = cache.stats(), answers_by_scope(file_in(file))
     whole = f"{counted(stats.entries, 'stored answer')}, {stats.bytes:,} bytes"
     return "\n".join([whole, *(f"  scope {scope!r}: {count}" for scope, count in scopes.items())])
@@ -42,7 +42,7 @@ def forgotten(file: Path, scope: str | None, *, everything: bool = False) -> int
     """
     if everything == (scope is not None):
         raise NothingToForget("say what to forget: either --scope NAME ('' for the empty scope) or --all")
-    with _opened(file) as cache:
+    with opened(file) as cache:
         scopes = answers_by_scope(file_in(file))
         if scope is not None and scope not in scopes:
             raise NothingToForget(f"no answers in scope {scope!r}; {_named(scopes)}")
@@ -69,7 +69,8 @@ def counted(count: int, noun: str) -> str:
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[SmartCache]:
+def opened(file: Path) -> Iterator[SmartCache]:
+    """The cache of a file that has one; neither an empty nor a foreign file becomes one."""
     if holds_nothing(file_in(file)):
         where = f"in {file}" if file.exists() else f"at {file}"
         raise NoCacheFile(f"there is no cache file {where}")

@@ -29,11 +29,16 @@ def bundled_model_path() -> Path:
     The package holds it as GGUF, which takes long to read: the first call converts it (some 20 seconds, 540 MB) into
     the user's cache folder. Raises MissingModel where the package is not installed.
     """
-    weights = _file_in_package(LANGUAGE_MODEL, ".gguf", "the bundled language model")
+    weights = bundled_gguf_path()
     folder = _converted_folder()
     if not folder.exists():
         write_whole(folder, lambda target: _convert(weights, target))
     return folder
+
+
+def bundled_gguf_path() -> Path:
+    """SmolLM2-135M-Instruct as the package holds it. Raises MissingModel where the package is not installed."""
+    return _file_in_package(LANGUAGE_MODEL, ".gguf", "the bundled language model")
 
 
 def is_bundled_model_converted() -> bool:

@@ -202,9 +202,10 @@ class LocalModel:
 
     def warm(self, prefixes: Sequence[Prompt], *, scope: str = "") -> None:
         """Compute what these prompts have in common with later ones ahead of time; for everyone, unless `scope` says
-        for whom."""
+        for whom. A conversation that ends before a user's turn, such as a system prompt alone, is what it has in common
+        with its continuations."""
         for prefix in prefixes:
-            self._decoder.warm(self._read(prefix), scope)
+            self._decoder.warm(self._checked(self._tokens.beginning(prefix)), scope)
 
     def _run(
         self,
@@ -236,7 +237,9 @@ class LocalModel:
         return read
 
     def _read(self, prompt: Prompt) -> list[int]:
-        tokens = self._tokens.of(prompt)
+        return self._checked(self._tokens.of(prompt))
+
+    def _checked(self, tokens: list[int]) -> list[int]:
         if self._context_tokens is not None and len(tokens) > self._context_tokens:
             raise ValueError(f"the prompt has {len(tokens)} tokens; this model's context is {self._context_tokens}")
         return tokens

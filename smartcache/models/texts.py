@@ -34,6 +34,14 @@ class Tokens:
             raise ValueError("the prompt is empty: it has no tokens")
         return list(ids)
 
+    def beginning(self, prompt: Prompt) -> list[int]:
+        """What later prompts begin with: of a conversation in which the user has the next word, all up to that."""
+        last = None if isinstance(prompt, str) or not prompt else prompt[-1]
+        if not isinstance(last, Turn) or last.role not in ("system", "assistant"):
+            return self.of(prompt)
+        one, other = (self.of([*prompt, Turn("user", text)]) for text in ("a", "."))
+        return one[: next(at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1])]
+
     def decode(self, tokens: Sequence[int]) -> str:
         with self._lock:
             text = self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)

@@ -79,6 +79,11 @@ class Entries:
         """The entry, or None where there is none that can be trusted."""
         return self._one("id = ?", id)
 
+    def requests(self, limit: int) -> list[bytes]:
+        """The requests of the entries that can be served, the last used first."""
+        statement = "SELECT request FROM answers WHERE partition != 'damaged' ORDER BY used_at DESC, id DESC LIMIT ?"
+        return [request for (request,) in self._all(statement, limit)]
+
     def states(self, partition: str, after: int = 0) -> list[tuple[int, bytes]]:
         """(id, state) of the partition's entries with an id above `after`, in order of their ids."""
         statement = "SELECT id, state FROM answers WHERE partition = ? AND id > ? AND state IS NOT NULL ORDER BY id"

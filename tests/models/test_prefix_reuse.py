@@ -15,6 +15,7 @@ pytest.importorskip("transformers", reason="needs the `local` extra")
 
 from smartcache.layers.prefixes import NoPrefixCache, PrefixCache  # noqa: E402
 from smartcache.models import LocalModel  # noqa: E402
+from smartcache.types import Turn  # noqa: E402
 
 if TYPE_CHECKING:
     from tests.models.conftest import MakeModel, MakeNetwork
@@ -180,6 +181,17 @@ def test_warming_computes_a_prefix_ahead_of_its_first_use(local_model: MakeModel
     model = local_model()
     model.warm([STORED])
     assert model.generate(STORED + "!", max_new_tokens=1).cached_tokens == len(STORED)
+
+
+def test_warming_a_system_prompt_computes_all_before_the_users_words(
+    letter_tokenizer: Any, network: MakeNetwork
+) -> None:
+    template = "{% for turn in messages %}{{ turn.role }}.{{ turn.content }}!{% endfor %}assistant."
+    model = LocalModel(network(), letter_tokenizer(chat_template=template), prefix_cache=PrefixCache(10**8))
+    model.warm([[Turn("system", "be kind")]])
+    warmed = len(model.prefix_cache)
+    generation = model.generate([Turn("system", "be kind"), Turn("user", "who is it?")], max_new_tokens=1)
+    assert generation.cached_tokens == warmed == len("system.be kind!user.")
 
 
 def test_a_batch_computes_what_its_prompts_share_once(local_model: MakeModel) -> None:

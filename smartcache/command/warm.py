@@ -1,0 +1,90 @@
+"""Computing the state of the system prompts seen most ahead of time, into a folder that the application reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import shorten
+from time import perf_counter
+from typing import Any, Protocol
+
+from smartcache import PrefixCache, SmartCacheError, Turn
+from smartcache.command.kept import counted, opened
+from smartcache.seen import SeenPrompt
+
+MAX_SHOWN_LETTERS = 60
+
+
+class NothingToWarm(SmartCacheError, ValueError):
+    """No prompts were named, none were found, or none fits the model."""
+
+
+class UnreadablePrompts(SmartCacheError, ValueError):
+    """A file of prompts is no text, or not in a form that is known here."""
+
+
+class WarmModel(Protocol):
+    """What is needed of a LocalModel."""
+
+    @property
+    def prefix_cache(self) -> Any: ...
+    def warm(self, prefixes: Sequence[Sequence[Turn]], *, scope: str = "") -> None: ...
+
+
+def prompts_to_warm(cache: Path | None, file: Path | None, scope: str, limit: int) -> list[SeenPrompt]:
+    """Those of `file`, for `scope`, then the `limit` seen most in `cache`, each for the scope that it was seen in."""
+    prompts = [] if file is None else [SeenPrompt((Turn("system", text),), scope, 0) for text in _texts(file)]
+    if cache is not None:
+        with opened(cache) as answers:
+            prompts += answers.seen_most(limit)
+    if not prompts:
+        where = "say where system prompts are: a cache file, or --file PROMPTS"
+        raise NothingToWarm(where if cache is None and file is None else f"no system prompt in {cache or file}")
+    return prompts
+
+
+@contextmanager
+def kept_on_disk(folder: Path) -> Iterator[PrefixCache[Any]]:
+    """A prefix cache that writes what it holds to `folder`, where the application's finds it."""
+    make: Any = PrefixCache
+    with make(disk_path=folder) as cache:
+        yield cache
+
+
+def warmed(model: WarmModel, prompts: Sequence[SeenPrompt], tell: Callable[[str], object]) -> None:
+    """Computes and keeps them all; a prompt that the model cannot take is told and left out."""
+    started, done = perf_counter(), 0
+    for prompt in prompts:
+        began, before = perf_counter(), len(model.prefix_cache)
+        try:
+            model.warm([prompt.turns], scope=prompt.scope)
+        except ValueError as error:
+            tell(f"left out, {error}: {_shown(prompt)}")
+            continue
+        done += 1
+        tokens = counted(len(model.prefix_cache) - before, "new token")
+        tell(f"{tokens} in {perf_counter() - began:.1f} s: {_shown(prompt)}")
+    if not done:
+        raise NothingToWarm("none of the system prompts fits the model")
+    tell(f"{counted(done, 'system prompt')} warmed in {perf_counter() - started:.1f} s")
+
+
+def _texts(file: Path) -> list[str]:
+    """A `.jsonl` holds a prompt a line, as a string or as {"system": …}; any other file is one prompt."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        told = [json.loads(line) for line in text.splitlines() if line.strip()] if file.suffix == ".jsonl" else [text]
+        texts = [one["system"] if isinstance(one, dict) else one for one in told]
+    except (ValueError, KeyError) as error:
+        raise UnreadablePrompts(f"{file} cannot be read as prompts: {error!r}") from error
+    if not all(isinstance(one, str) for one in texts):
+        raise UnreadablePrompts(f'{file}: a line is a string, or an object with a string "system"')
+    return [one for one in texts if one.strip()]
+
+
+def _shown(prompt: SeenPrompt) -> str:
+    text = shorten(" ".join(turn.text for turn in prompt.turns), MAX_SHOWN_LETTERS, placeholder=" …")
+    seen = f", seen in {counted(prompt.count, 'request')}" if prompt.count else ""
+    return f"{text!r} for {f'scope {prompt.scope!r}' if prompt.scope else 'everyone'}{seen}"
