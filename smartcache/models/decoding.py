@@ -35,6 +35,7 @@ class Progress:
     scope: str = ""
     tokens: list[int] = field(default_factory=list)
     cached_tokens: int = 0
+    exact: bool = True
     placed_seconds: float = 0.0
     first_token_seconds: float = 0.0
 
@@ -70,6 +71,8 @@ class Decoder:
                 progress.tokens.append(token)
                 if number == 0:
                     progress.first_token_seconds = perf_counter() - started
+                    new, seconds = len(progress.prompt) - progress.cached_tokens, progress.first_token_seconds
+                    self._prefixes.computed(self._fingerprint, new, seconds - progress.placed_seconds)
                 yield token
                 if number == 0:  # the first token is out; others may use the prompt while the rest is written
                     self._keep(text, computed, cache, progress.scope)
@@ -98,7 +101,7 @@ class Decoder:
         except Exception:  # a prefix that cannot be had is computed: trouble in reuse is never the caller's
             self._count_bypass("known prefix could not be placed")
             return Room(self._layers, capacity)
-        progress.cached_tokens = known.length
+        progress.cached_tokens, progress.exact = known.length, room.exact
         return room
 
     def _forward(self, text: list[int], computed: int, cache: Cache | None) -> torch.Tensor:

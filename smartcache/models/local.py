@@ -19,6 +19,7 @@ from smartcache.layers.prefixes import NoPrefixCache, PrefixCache
 from smartcache.models.bundled import LANGUAGE_MODEL, bundled_model_path
 from smartcache.models.decoding import Decoder, Progress
 from smartcache.models.identity import fingerprint
+from smartcache.models.kv_files import KVFiles
 from smartcache.models.quiet import quiet
 from smartcache.models.sampling import Sampling
 from smartcache.models.texts import Prompt, TextPieces, Tokens
@@ -41,7 +42,8 @@ class Generation:
     `token_ids` are the tokens it chose, an end-of-text token among them. `cached_tokens` of the `prompt_tokens` were
     not computed. `first_token_seconds` runs from the token ids of the prompt to the first new one; of it,
     `placed_seconds` went into finding and placing the known prefix. `finish_reason` is "stop" at an end-of-text token
-    or a stop string (the text ends before it), "length" where the tokens or the context ran out.
+    or a stop string (the text ends before it), "length" where the tokens or the context ran out. Not `exact` is one
+    that rests on state which a prefix cache with `compress` had compressed.
     """
 
     text: str
@@ -52,6 +54,7 @@ class Generation:
     placed_seconds: float
     seconds: float
     finish_reason: Literal["stop", "length"]
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class LocalModel:
         self.prefix_cache: PrefixCache[KVSegment] | NoPrefixCache = (
             PrefixCache() if prefix_cache is None else prefix_cache
         )
+        self.prefix_cache.use_codec(self.fingerprint, KVFiles(model.device))
         self._decoder = Decoder(model, self.prefix_cache, self.fingerprint)
         self._ends = _end_tokens(model, tokenizer)
         self._context_tokens: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
@@ -278,6 +282,7 @@ class _Run:
             placed_seconds=self._progress.placed_seconds,
             seconds=self._seconds,
             finish_reason=self._finish_reason,
+            exact=self._progress.exact,
         )
 
     @staticmethod
