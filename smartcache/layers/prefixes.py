@@ -7,12 +7,14 @@ once. Models plug in their KV tensors; the tests plug in letters.
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic
 
 from smartcache.layers.eviction import eviction_policy
+from smartcache.layers.prefix_nodes import Node as _Node
+from smartcache.layers.prefix_nodes import path_to
 from smartcache.layers.tiered import Tiered
 from smartcache.storage.chains import shared_length
 from smartcache.storage.segments import Segment, SegmentT, is_exact
@@ -57,8 +59,8 @@ class PrefixCache(Tiered[SegmentT]):
     With a `disk_path` (or `ram_max_bytes`, for state on another device) what is stored is also written there in the
     background, and what the tree does not hold is fetched from there, if that is sooner than computing it. It survives
     a restart; files over `disk_max_bytes` go, the least recently used first. `compress="int8"` keeps it at a quarter
-    of float32 and no longer exact, which every match on it says. `close()`, or the end of a `with` block or of the
-    process, writes what is still queued.
+    of float32 and no longer exact, which every match on it says. A file holds `block_tokens`, or fewer at the end of a
+    sequence. `close()`, or the end of a `with` block or of the process, writes what is still queued.
     """
 
     def __init__(
@@ -70,11 +72,12 @@ class PrefixCache(Tiered[SegmentT]):
         disk_max_bytes: int = 8 * 1024**3,
         ram_max_bytes: int = 0,
         compress: str | None = None,
+        block_tokens: int = 64,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
         if max_bytes < 0:
             raise ValueError(f"max_bytes is {max_bytes}: it must be 0 or more")
-        super().__init__(Tiers(disk_path, disk_max_bytes, ram_max_bytes, compress, max_bytes // 4, clock=clock))
+        super().__init__(Tiers(disk_path, disk_max_bytes, ram_max_bytes, compress, max_bytes // 4, block_tokens, clock))
         self._policy = eviction_policy(policy, max_bytes)
         self.max_bytes = max_bytes
         self.policy = policy
@@ -274,7 +277,7 @@ class PrefixCache(Tiered[SegmentT]):
 
     def _held_bytes(self) -> int:
         """What cannot be evicted now: the ends in use, and all that leads to them."""
-        held = {node: None for end in self._in_use if self._nodes.get(end.name) is end for node in _path_to(end)}
+        held = {node: None for end in self._in_use if self._nodes.get(end.name) is end for node in path_to(end)}
         return sum(node.segment.nbytes for node in held if node.segment is not None)
 
     def _drop(self, leaf: _Node[SegmentT]) -> None:
@@ -327,24 +330,3 @@ class NoPrefixCache(Tiered[Any]):
 
     def clear(self) -> None:
         """Nothing to drop."""
-
-
-@dataclass(slots=True, eq=False)
-class _Node(Generic[SegmentT]):
-    """A run of tokens and the state that belongs to exactly them; the root of a tree has neither."""
-
-    tokens: tuple[int, ...] = ()
-    segment: SegmentT | None = None
-    parent: _Node[SegmentT] | None = None
-    children: dict[int, _Node[SegmentT]] = field(default_factory=dict)
-    pins: int = 0
-    name: int = 0
-
-
-def _path_to(node: _Node[SegmentT]) -> list[_Node[SegmentT]]:
-    """The nodes with state from the top to `node`."""
-    path: list[_Node[SegmentT]] = []
-    while node.parent is not None:
-        path.append(node)
-        node = node.parent
-    return path[::-1]

@@ -56,12 +56,14 @@ class Continuation(Generic[SegmentT]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Writing(Generic[SegmentT]):
-    """A sequence to be kept; `parts` hold its state: from which token to which, and the segment."""
+    """A sequence to be kept; `parts` hold its state: from which token to which, and the segment. One that was used, and
+    should be there already, is `optional`."""
 
     tree: str
     tokens: tuple[int, ...]
     parts: tuple[tuple[int, int, SegmentT], ...]
     nbytes: int
+    optional: bool
 
     def replaces(self, older: object) -> bool:
         return (
@@ -88,7 +90,6 @@ class Tiers(Generic[SegmentT]):
         ram_max_bytes: int = 0,
         compress: str | None = None,
         queue_bytes: int = 0,
-        *,
         block_tokens: int = 64,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
@@ -96,6 +97,8 @@ class Tiers(Generic[SegmentT]):
             raise ValueError(f"compress is {compress!r}: it must be None or 'int8'")
         if min(disk_max_bytes, ram_max_bytes) < 0:
             raise ValueError("disk_max_bytes and ram_max_bytes must be 0 or more")
+        if block_tokens < 1:
+            raise ValueError(f"block_tokens is {block_tokens}: it must be at least 1")
         self._lock = Lock()
         self._reasons: Counter[str] = Counter()
         self._compress, self._block_tokens, self._clock = compress, block_tokens, clock
@@ -140,7 +143,8 @@ class Tiers(Generic[SegmentT]):
             at = parts[-1][1]
         if new is not None:
             parts.append((known, len(tokens), new))
-        if not self._queue.put(Writing(tree, tokens, tuple(parts), sum(part.nbytes for *_, part in parts))):
+        nbytes = sum(part.nbytes for *_, part in parts)
+        if not self._queue.put(Writing(tree, tokens, tuple(parts), nbytes, optional=new is None)) and new is not None:
             self._count("not written: too much is waiting")
 
     def fetch(self, tree: str, tokens: tuple[int, ...], known: int) -> Continuation[SegmentT] | None:

@@ -14,8 +14,12 @@ _IDLE_SECONDS = 5.0  # the thread ends after it, and the next work starts anothe
 
 
 class Job(Protocol):
+    """Something to do; where room is short, what is `optional` goes first."""
+
     @property
     def nbytes(self) -> int: ...
+    @property
+    def optional(self) -> bool: ...
     def replaces(self, older: object, /) -> bool: ...
 
 
@@ -51,12 +55,15 @@ class WriteBehind(Generic[JobT]):
             return len(self._waiting) + (self._running is not None)
 
     def put(self, job: JobT) -> bool:
-        """Queue `job` in place of those that it replaces; False where there is no room for it."""
+        """Queue `job` in place of those that it replaces; False where there is no room for it. Once closed, nothing is
+        queued."""
         with self._changed:
             if self._closed:
-                return False
+                return True
             self._take_out(job.replaces)
-            if self._waiting and self._bytes + job.nbytes > self._max_bytes:
+            if self._is_full(job):
+                self._take_out(lambda other: other.optional)
+            if self._is_full(job):
                 return False
             self._waiting.append(job)
             self._bytes += job.nbytes
@@ -88,6 +95,9 @@ class WriteBehind(Generic[JobT]):
             self._closed = True
             self._changed.notify_all()
         return self.flush(timeout_seconds)
+
+    def _is_full(self, job: JobT) -> bool:
+        return bool(self._waiting) and self._bytes + job.nbytes > self._max_bytes
 
     def _take_out(self, unwanted: Callable[[JobT], bool]) -> None:
         self._waiting = deque(job for job in self._waiting if not unwanted(job))
