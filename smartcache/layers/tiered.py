@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING, Generic, Self
 
 from smartcache.storage.segments import SegmentT
@@ -13,11 +12,10 @@ if TYPE_CHECKING:
 
 
 class Tiered(Generic[SegmentT]):
-    """A cache above `tiers`. What is queued is written when it is closed, by hand, by `with`, or with the process."""
+    """A cache above `tiers`: what is queued has been written once it is closed, or its process has ended."""
 
     def __init__(self, tiers: Tiers[SegmentT]) -> None:
         self._tiers = tiers
-        weakref.finalize(self, tiers.close)
 
     def __enter__(self) -> Self:
         return self

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from smartcache.storage.shelf import Shelf
 
 FORMS = (None, "int8")
-_CLOSING_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +193,7 @@ class Tiers(Generic[SegmentT]):
 
     def close(self) -> None:
         """Write what was queued, and take nothing more."""
-        self._queue.close(_CLOSING_SECONDS)
+        self._queue.close()
 
     def usage(self) -> TierUsage:
         disk_bytes = self._files.bytes() if self._files else 0

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_IDLE_SECONDS = 5.0  # the thread ends after it, and the next work starts another
-
 
 class Job(Protocol):
     """Something to do; where room is short, what is `optional` goes first."""
@@ -37,7 +35,8 @@ class Running(Generic[JobT]):
 class WriteBehind(Generic[JobT]):
     """Jobs of at most `max_bytes` together, done one after the other; a single one may be larger.
 
-    `work` must not raise. Between calls there is no thread for long, so none has to be ended.
+    `work` must not raise. The thread lives as long as there is work, and the process waits for it: what was queued is
+    done before the process ends, if it is not killed.
     """
 
     def __init__(self, work: Callable[[Running[JobT]], None], max_bytes: int) -> None:
@@ -68,9 +67,8 @@ class WriteBehind(Generic[JobT]):
             self._waiting.append(job)
             self._bytes += job.nbytes
             if not self._alive():
-                self._thread = Thread(target=self._run, name="smartcache-tiers", daemon=True)
+                self._thread = Thread(target=self._run, name="smartcache-tiers")
                 self._thread.start()
-            self._changed.notify_all()
             return True
 
     def cancel(self, unwanted: Callable[[JobT], bool]) -> None:
@@ -93,7 +91,6 @@ class WriteBehind(Generic[JobT]):
         """Take no more jobs, and wait for those that there are."""
         with self._changed:
             self._closed = True
-            self._changed.notify_all()
         return self.flush(timeout_seconds)
 
     def _is_full(self, job: JobT) -> bool:
@@ -110,13 +107,12 @@ class WriteBehind(Generic[JobT]):
     def _run(self) -> None:
         while (running := self._next()) is not None:
             self._work(running)
-            del running  # or a thread that waits would hold what was written
 
     def _next(self) -> Running[JobT] | None:
         with self._changed:
             self._running = None
             self._changed.notify_all()
-            if not self._changed.wait_for(lambda: self._waiting or self._closed, _IDLE_SECONDS) or not self._waiting:
+            if not self._waiting:
                 self._thread = None
                 return None
             job = self._waiting.popleft()

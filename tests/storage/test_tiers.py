@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -446,6 +448,33 @@ def test_a_sequence_that_grew_while_it_waited_is_written_once(tmp_path: Path) ->
     assert known(cache(tmp_path), "abcdefgh.") == "abcdefgh"
 
 
+PROCESS = """
+import os, sys
+sys.path[:0] = sys.argv[1:3]
+from test_tiers import Path, cache, store
+prefixes = cache(Path(sys.argv[3]))
+for end in range(1, 60):
+    store(prefixes, sys.argv[5] * end)
+if sys.argv[4] == "flushed":
+    prefixes.flush()
+if sys.argv[4] != "ended":
+    os._exit(9)
+"""
+
+
+def test_processes_that_end_or_are_killed_leave_what_was_written_and_nothing_broken(tmp_path: Path) -> None:
+    ends = {"a": "ended", "b": "flushed", "c": "killed"}
+    here = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
+    command = [sys.executable, "-c", PROCESS, *here, str(tmp_path)]
+    for one in [subprocess.Popen([*command, end, letter]) for letter, end in ends.items()]:
+        one.wait(60)
+    again = cache(tmp_path)
+    lengths = {end: len(known(again, letter * 59 + ".")) for letter, end in ends.items()}
+    assert (lengths["ended"], lengths["flushed"]) == (59, 59)
+    assert 0 <= lengths["killed"] < 60
+    assert again.tiers().reasons == {}
+
+
 def test_two_caches_on_one_folder_find_what_the_other_wrote(tmp_path: Path) -> None:
     one, other = cache(tmp_path), cache(tmp_path)
     store(one, "abcdefgh")
@@ -597,9 +626,13 @@ class AgainstADict(RuleBasedStateMachine):
 
     @rule(text=texts, name=names)
     def forget(self, text: str, name: str) -> None:
-        # what leads to a forgotten sequence only may go with it, or be known as another one's: look at the rest
         self.prefixes.forget(name, tokens_of(text))
+        self.restart()
         assert not known(self.prefixes, text + ".", name).startswith(text)
+        # what leads to a forgotten sequence may be gone with it; what leads elsewhere is not
+        for other, sequence in self.stored:
+            if other != name or not (sequence.startswith(text) or text.startswith(sequence)):
+                assert known(self.prefixes, sequence + ".", other) == sequence
         self.prefixes.forget(name)
         self.stored = {key: None for key in self.stored if key[0] != name}
 
