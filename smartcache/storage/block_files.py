@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from smartcache.storage.chains import Block
 from smartcache.storage.shelf import Shelf
 from smartcache.storage.tensor_files import file_of, read_block, read_tokens
@@ -53,9 +55,8 @@ class BlockFiles(Shelf):
     def read(self, block: Block, tokens: tuple[int, ...]) -> Packed | None:
         try:
             with self._file(block).open("rb") as file:
-                content = bytearray(os.fstat(file.fileno()).st_size)
-                content = content[: file.readinto(content)]
-            packed = read_block(content, block, tokens)
+                content = memoryview(np.empty(os.fstat(file.fileno()).st_size, np.uint8))
+                packed = read_block(content[: file.readinto(content)], block, tokens)
         except (OSError, ValueError) as error:
             self._trouble(block, error)
             return None

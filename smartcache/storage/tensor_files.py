@@ -51,12 +51,12 @@ def read_tokens(file: BinaryIO, block: Block) -> tuple[int, ...]:
     return _tokens(_header(_exactly(file.read(min(size, _MAX_HEADER_BYTES)), size))["__metadata__"], block)
 
 
-def read_block(content: bytearray, block: Block, tokens: tuple[int, ...]) -> Packed:
+def read_block(content: memoryview, block: Block, tokens: tuple[int, ...]) -> Packed:
     """What a file holds. Raises ValueError where it is damaged, of another version, or not of `block` and `tokens`."""
     start = 8 + int.from_bytes(_exactly(content[:8], 8), "little")
     header = _header(content[8:start])
     label = header.pop("__metadata__")
-    body = memoryview(content)[start:]
+    body = content[start:]
     if _tokens(label, block) != tokens:
         raise ValueError("it holds other tokens")
     check = label.pop("check", None)

@@ -384,9 +384,14 @@ class SlowFiles(LetterFiles):
         return super().pack(segment, compress)
 
 
-@pytest.mark.parametrize(
-    "forget", [lambda p: p.clear(), lambda p: p.forget("model"), lambda p: p.forget("model", [97])]
-)
+FORGETTING: dict[str, Callable[[PrefixCache[Letters]], object]] = {
+    "all": lambda prefixes: prefixes.clear(),
+    "a fingerprint": lambda prefixes: prefixes.forget("model"),
+    "what begins so": lambda prefixes: prefixes.forget("model", tokens_of("a")),
+}
+
+
+@pytest.mark.parametrize("forget", FORGETTING.values(), ids=FORGETTING)
 def test_nothing_that_was_queued_reappears_after_it_was_forgotten(
     tmp_path: Path, forget: Callable[[PrefixCache[Letters]], object]
 ) -> None:
