@@ -55,7 +55,7 @@ class BlockFiles(Shelf):
     def read(self, block: Block, tokens: tuple[int, ...]) -> Packed | None:
         try:
             with self._file(block).open("rb") as file:
-                content = memoryview(np.empty(os.fstat(file.fileno()).st_size, np.uint8))
+                content = np.empty(os.fstat(file.fileno()).st_size, np.uint8).data
                 packed = read_block(content[: file.readinto(content)], block, tokens)
         except (OSError, ValueError) as error:
             self._trouble(block, error)
