@@ -6,31 +6,23 @@ once. Models plug in their KV tensors; the tests plug in letters.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Generic
 
 from smartcache.layers.eviction import eviction_policy
+from smartcache.layers.prefix_nodes import Node as _Node
+from smartcache.layers.prefix_nodes import path_to
+from smartcache.layers.tiered import Tiered
+from smartcache.storage.chains import shared_length
+from smartcache.storage.segments import Segment, SegmentT, is_exact
+from smartcache.storage.tiers import Continuation, Tiers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-
-class Segment(Protocol):
-    """The state of consecutive tokens, one step per token.
-
-    A slice is a segment that owns its content: it stays right and alone in memory whatever becomes of the segment that
-    it was cut from. `nbytes` is what it holds in memory; the parts of a segment add up to the whole.
-    """
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, steps: slice, /) -> Self: ...
-    @property
-    def nbytes(self) -> int: ...
-
-
-SegmentT = TypeVar("SegmentT", bound=Segment)
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +33,20 @@ class PrefixMatch(Generic[SegmentT]):
     length: int = 0
     segments: tuple[SegmentT, ...] = ()
 
+    @property
+    def exact(self) -> bool:
+        """Whether this is the state as it was computed, and computed on such: not where it was compressed meanwhile."""
+        return all(is_exact(segment) for segment in self.segments)
 
-class PrefixCache(Generic[SegmentT]):
+    def then(self, more: Continuation[SegmentT]) -> PrefixMatch[SegmentT]:
+        """This match, and what continues it."""
+        segments = self.segments
+        if beyond := sum(map(len, segments)) - self.length:
+            segments = (*segments[:-1], segments[-1][:-beyond])
+        return PrefixMatch(more.length, (*segments, more.segment))
+
+
+class PrefixCache(Tiered[SegmentT]):
     """States by token prefix, within `max_bytes` over all fingerprints together.
 
     A fingerprint names whatever makes state valid (weights, adapter, dtype, …): prefixes of two fingerprints never
@@ -51,11 +55,29 @@ class PrefixCache(Generic[SegmentT]):
     `policy` (lru, lfu, fifo, arc, lirs, lfu-da or adaptive), and never what a match has in use. A match counts as a
     use, storing does not. Any number of threads may call; the lock is held while the tree is
     read or changed, not while a caller uses its match.
+
+    With a `disk_path` (or `ram_max_bytes`, for state on another device) what is stored is also written there in the
+    background, and what the tree does not hold is fetched from there, if that is sooner than computing it. It survives
+    a restart; files over `disk_max_bytes` go, the least recently used first. `compress="int8"` keeps it at a quarter
+    of float32 and no longer exact, which every match on it says. A file holds `block_tokens`, or fewer at the end of a
+    sequence. `close()`, or the end of a `with` block or of the process, writes what is still queued.
     """
 
-    def __init__(self, max_bytes: int = 1024**3, *, policy: str = "lfu-da") -> None:
+    def __init__(
+        self,
+        max_bytes: int = 1024**3,
+        *,
+        policy: str = "lfu-da",
+        disk_path: str | Path | None = None,
+        disk_max_bytes: int = 8 * 1024**3,
+        ram_max_bytes: int = 0,
+        compress: str | None = None,
+        block_tokens: int = 64,
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
         if max_bytes < 0:
             raise ValueError(f"max_bytes is {max_bytes}: it must be 0 or more")
+        super().__init__(Tiers(disk_path, disk_max_bytes, ram_max_bytes, compress, max_bytes // 4, block_tokens, clock))
         self._policy = eviction_policy(policy, max_bytes)
         self.max_bytes = max_bytes
         self.policy = policy
@@ -66,6 +88,7 @@ class PrefixCache(Generic[SegmentT]):
         self._in_use: set[_Node[SegmentT]] = set()  # the ends of what matches hold
         self._bytes = 0
         self._tokens = 0
+        self._forgotten = 0  # how many times: what was fetched before must not come back after
 
     def __len__(self) -> int:
         """How many tokens have their state here."""
@@ -81,7 +104,11 @@ class PrefixCache(Generic[SegmentT]):
 
         What the match hands out stays in the cache until the block ends, and stays right after it.
         """
-        with self._pinned(fingerprint, tuple(tokens[:-1]), used=True) as found:
+        wanted = tuple(tokens[:-1])
+        with ExitStack() as pins:
+            found = pins.enter_context(self._pinned(fingerprint, wanted, used=True))
+            if self._tiers.active and found.length < len(wanted):
+                found = self._continued(fingerprint, wanted, found, pins)
             yield found
 
     def store(self, fingerprint: str, tokens: Sequence[int], state: SegmentT) -> int:
@@ -98,13 +125,34 @@ class PrefixCache(Generic[SegmentT]):
                 return 0
             segment = state[known.length : len(tokens)]
             with self._lock:
-                return self._insert(fingerprint, tokens, known.length, segment)
+                new = self._insert(fingerprint, tokens, known.length, segment)
+                # not if what it continues was forgotten meanwhile
+                if self._tiers.active and self._walk(fingerprint, tokens)[1] >= known.length:
+                    self._tiers.keep(fingerprint, tokens, known.segments, known.length, segment)
+                return new
 
     def forget(self, fingerprint: str, tokens: Sequence[int] = ()) -> int:
-        """Drop every stored sequence that begins with `tokens` (all of the fingerprint's, without tokens); how many
-        tokens lost their state. Prefixes that other sequences share with them stay."""
-        tokens = tuple(tokens)
+        """Drop every stored sequence that begins with `tokens` (all of the fingerprint's, without tokens), here and on
+        disk; how many tokens lost their state here. Prefixes that other sequences share with them stay."""
+        with self._tiers.paused():
+            dropped = self._forget_here(fingerprint, tuple(tokens))
+            self._tiers.forget(fingerprint, tuple(tokens))
+            return dropped
+
+    def clear(self) -> None:
+        """Drop everything, on disk too. A match in use keeps the segments that it was handed."""
+        with self._tiers.paused():
+            with self._lock:
+                self._forgotten += 1
+                self._roots.clear()
+                self._nodes.clear()
+                self._policy = eviction_policy(self.policy, self.max_bytes)
+                self._bytes = self._tokens = 0
+            self._tiers.clear()
+
+    def _forget_here(self, fingerprint: str, tokens: tuple[int, ...]) -> int:
         with self._lock:
+            self._forgotten += 1
             path, length = self._walk(fingerprint, tokens)
             if not path or length < len(tokens):
                 return 0
@@ -116,13 +164,20 @@ class PrefixCache(Generic[SegmentT]):
             self._drop_tree(node)
             return before - self._tokens
 
-    def clear(self) -> None:
-        """Drop everything. A match in use keeps the segments that it was handed."""
+    def _continued(
+        self, fingerprint: str, wanted: tuple[int, ...], found: PrefixMatch[SegmentT], pins: ExitStack
+    ) -> PrefixMatch[SegmentT]:
+        """`found`, and what the lower tiers have after it: taken into the tree where there is room, handed out where
+        there is none."""
+        forgotten = self._forgotten
+        more = self._tiers.fetch(fingerprint, wanted, found.length)
+        if more is None:
+            return found
         with self._lock:
-            self._roots.clear()
-            self._nodes.clear()
-            self._policy = eviction_policy(self.policy, self.max_bytes)
-            self._bytes = self._tokens = 0
+            if forgotten == self._forgotten:
+                self._insert(fingerprint, more.tokens, found.length, more.segment)
+        again = pins.enter_context(self._pinned(fingerprint, wanted, used=False))
+        return again if again.length >= more.length else found.then(more)
 
     @contextmanager
     def _pinned(self, fingerprint: str, tokens: tuple[int, ...], *, used: bool) -> Iterator[PrefixMatch[SegmentT]]:
@@ -138,6 +193,8 @@ class PrefixCache(Generic[SegmentT]):
                 end.pins += 1
                 self._in_use.add(end)
             segments = tuple(node.segment for node in known if node.segment is not None)
+            if used:
+                self._tiers.keep(fingerprint, tokens[:length], segments, length)
         try:
             yield PrefixMatch(length, segments)
         finally:
@@ -154,7 +211,7 @@ class PrefixCache(Generic[SegmentT]):
         length = 0
         while node is not None:
             path.append(node)
-            shared = _shared_length(node.tokens, tokens[length : length + len(node.tokens)])
+            shared = shared_length(node.tokens, tokens[length : length + len(node.tokens)])
             length += shared
             if shared < len(node.tokens) or length == len(tokens):
                 break
@@ -220,7 +277,7 @@ class PrefixCache(Generic[SegmentT]):
 
     def _held_bytes(self) -> int:
         """What cannot be evicted now: the ends in use, and all that leads to them."""
-        held = {node: None for end in self._in_use if self._nodes.get(end.name) is end for node in _path_to(end)}
+        held = {node: None for end in self._in_use if self._nodes.get(end.name) is end for node in path_to(end)}
         return sum(node.segment.nbytes for node in held if node.segment is not None)
 
     def _drop(self, leaf: _Node[SegmentT]) -> None:
@@ -247,10 +304,13 @@ class PrefixCache(Generic[SegmentT]):
         self._tokens += sign * len(node.tokens)
 
 
-class NoPrefixCache:
+class NoPrefixCache(Tiered[Any]):
     """A prefix cache that never knows anything: the baseline, with the interface of the real one."""
 
     max_bytes = 0
+
+    def __init__(self) -> None:
+        super().__init__(Tiers())
 
     def __len__(self) -> int:
         return 0
@@ -270,31 +330,3 @@ class NoPrefixCache:
 
     def clear(self) -> None:
         """Nothing to drop."""
-
-
-@dataclass(slots=True, eq=False)
-class _Node(Generic[SegmentT]):
-    """A run of tokens and the state that belongs to exactly them; the root of a tree has neither."""
-
-    tokens: tuple[int, ...] = ()
-    segment: SegmentT | None = None
-    parent: _Node[SegmentT] | None = None
-    children: dict[int, _Node[SegmentT]] = field(default_factory=dict)
-    pins: int = 0
-    name: int = 0
-
-
-def _path_to(node: _Node[SegmentT]) -> list[_Node[SegmentT]]:
-    """The nodes with state from the top to `node`."""
-    path: list[_Node[SegmentT]] = []
-    while node.parent is not None:
-        path.append(node)
-        node = node.parent
-    return path[::-1]
-
-
-def _shared_length(left: Sequence[int], right: Sequence[int]) -> int:
-    """How many leading tokens are equal."""
-    if left == right:
-        return len(left)
-    return next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))

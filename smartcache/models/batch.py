@@ -56,7 +56,7 @@ class BatchDecoder(Decoder):
 
     def run_together(self, rows: Sequence[Row], max_rows: int) -> None:
         """Write all rows, at most `max_rows` of them in one forward."""
-        if isinstance(self._layers, str):  # this state cannot be cut, so none of it can be shared
+        if not self.keeps_any_token:  # this state cannot be cut, so none of it can be shared
             for row in rows:
                 self._write_alone(row)
             return
@@ -106,13 +106,14 @@ class BatchDecoder(Decoder):
         shared = min(_shared_length(before.prompt, prompt), len(prompt) - 1) if before else 0
         if before and before.logits is not None and before.prompt == prompt:
             room.place([before.state], len(prompt))
-            progress.cached_tokens = shared  # as for a prompt that is known in full
+            progress.cached_tokens, progress.exact = shared, room.exact  # as for a prompt that is known in full
             progress.placed_seconds = perf_counter() - started
             return _Read(prompt, room.state(len(prompt)), before.logits)
         progress.cached_tokens = self._place_known(progress, room, shared)
         if before and progress.cached_tokens < shared:
             room.place([before.state], shared)
             progress.cached_tokens = shared
+        progress.exact = room.exact
         progress.placed_seconds = perf_counter() - started
         logits = self._forward(prompt, progress.cached_tokens, room)
         self._keep(prompt, len(prompt), room, progress.scope)
@@ -147,7 +148,9 @@ class BatchDecoder(Decoder):
         for number in reversed(done):
             text = texts[number]
             if len(text.row.progress.tokens) > 1:  # the prompt alone is kept already
-                self._keep(text.tokens, len(text.tokens) - 1, room.row(number), text.row.progress.scope)
+                own = room.row(number)
+                own.exact = text.row.progress.exact
+                self._keep(text.tokens, len(text.tokens) - 1, own, text.row.progress.scope)
             text.row.finish()
             room.leave(number)
             texts[number] = texts[-1]

@@ -39,6 +39,7 @@ class Progress:
     scope: str = ""
     tokens: list[int] = field(default_factory=list)
     cached_tokens: int = 0
+    exact: bool = True
     placed_seconds: float = 0.0
     first_token_seconds: float = 0.0
 
@@ -70,6 +71,11 @@ class Decoder:
         self._boundaries: KVBoundaries | None = KVBoundaries(cast(Any, prefixes)) if bounded else None
         self.bypasses: Counter[str] = Counter()
 
+    @property
+    def keeps_any_token(self) -> bool:
+        """Whether the state of this model can be cut at any token."""
+        return isinstance(self._layers, int)
+
     def run(self, progress: Progress, limit: int, choose: TokenChooser) -> Generator[int, None, None]:
         """At most `limit` tokens after `progress.prompt`; the caller decides where to end sooner."""
         started = perf_counter()
@@ -86,6 +92,8 @@ class Decoder:
                 progress.tokens.append(token)
                 if number == 0:
                     progress.first_token_seconds = perf_counter() - started
+                    new, seconds = len(progress.prompt) - progress.cached_tokens, progress.first_token_seconds
+                    self._prefixes.computed(self._fingerprint, new, seconds - progress.placed_seconds)
                 yield token
                 if number == 0:  # the first token is out; others may use the prompt while the rest is written
                     self._keep(text, computed, cache, progress.scope)
@@ -119,7 +127,7 @@ class Decoder:
         except Exception:  # a prefix that cannot be had is computed: trouble in reuse is never the caller's
             self._count_bypass("known prefix could not be placed")
             return Room(self._layers, capacity)
-        progress.cached_tokens = known.length
+        progress.cached_tokens, progress.exact = known.length, room.exact
         return room
 
     def _bounded_room(self, progress: Progress, boundaries: KVBoundaries, capacity: int) -> BoundedRoom:

@@ -22,16 +22,19 @@ _ROTARY_BY_LENGTH = {"dynamic", "longrope"}
 @dataclass(frozen=True, slots=True, eq=False)
 class KVSegment:
     """Keys and values of consecutive tokens, by layer: `layers[n]` is (keys, values), each of shape
-    (1, heads, tokens, width). A slice is a copy, so it holds no memory but its own, and nobody else writes to it."""
+    (1, heads, tokens, width). A slice is a copy, so it holds no memory but its own, and nobody else writes to it. Not
+    `exact` is what was compressed meanwhile, and what was computed on top of it."""
 
     layers: tuple[tuple[torch.Tensor, torch.Tensor], ...]
+    exact: bool = True
 
     def __len__(self) -> int:
         return self.layers[0][0].shape[-2]
 
     def __getitem__(self, steps: slice) -> KVSegment:
         with torch.inference_mode():
-            return KVSegment(tuple((_cut(keys, steps), _cut(values, steps)) for keys, values in self.layers))
+            layers = tuple((_cut(keys, steps), _cut(values, steps)) for keys, values in self.layers)
+            return KVSegment(layers, self.exact)
 
     @property
     def nbytes(self) -> int:
@@ -43,6 +46,7 @@ class Room(Cache):
     there. It belongs to one generation at a time; what the prefix cache keeps of it is copied out."""
 
     def __init__(self, layer_count: int, capacity: int) -> None:
+        self.exact = True
         self._rooms = [_RoomLayer(capacity) for _ in range(layer_count)]
         super().__init__(layers=list(self._rooms))
 
@@ -57,6 +61,7 @@ class Room(Cache):
     def place(self, segments: Sequence[KVSegment], length: int) -> None:
         """Hold the first `length` tokens of `segments`, in order. What the room holds already is taken to be right; the
         rest is one copy, to where it will be read."""
+        self.exact = all(segment.exact for segment in segments)
         with torch.inference_mode():
             for number, layer in enumerate(self._rooms):
                 layer.place([segment.layers[number] for segment in segments], length)
@@ -73,7 +78,7 @@ class Room(Cache):
 
     def state(self, length: int) -> KVSegment:
         """The first `length` tokens, as a view of this room: to be sliced, not to be kept."""
-        return KVSegment(tuple(layer.first(length) for layer in self._rooms))
+        return KVSegment(tuple(layer.first(length) for layer in self._rooms), self.exact)
 
 
 class _RoomLayer(DynamicLayer):

@@ -18,6 +18,7 @@ from smartcache.models.batch import BatchDecoder
 from smartcache.models.bundled import LANGUAGE_MODEL, bundled_model_path
 from smartcache.models.decoding import Progress
 from smartcache.models.identity import fingerprint
+from smartcache.models.kv_files import KVFiles
 from smartcache.models.packed import packs
 from smartcache.models.quiet import quiet
 from smartcache.models.runs import Generation, Run
@@ -78,6 +79,8 @@ class LocalModel:
             PrefixCache() if prefix_cache is None else prefix_cache
         )
         self._decoder = BatchDecoder(model, self.prefix_cache, self.fingerprint, packed=packed)
+        if self._decoder.keeps_any_token:  # files hold what can be cut at any token
+            self.prefix_cache.use_codec(self.fingerprint, KVFiles(model.device))
         self._ends = _end_tokens(model, tokenizer)
         self._context_tokens: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._usage_lock = Lock()

@@ -40,7 +40,8 @@ class IdleRooms:
             if idle is None:
                 return None
             self._rooms.remove(idle)
-        idle.room.cut(min(known, _agreed(idle.tokens, tokens)))
+        # a room whose state is no longer exact lends its memory only: what is known may be better
+        idle.room.cut(min(known, _agreed(idle.tokens, tokens)) if idle.room.exact else 0)
         return idle.room
 
     def give(self, tokens: Sequence[int], room: Room, spare_bytes: int) -> None:

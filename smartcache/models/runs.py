@@ -22,7 +22,8 @@ class Generation:
     `token_ids` are the tokens it chose, an end-of-text token among them. `cached_tokens` of the `prompt_tokens` were
     not computed. `first_token_seconds` runs from the token ids of the prompt to the first new one; of it,
     `placed_seconds` went into finding and placing the known prefix. `finish_reason` is "stop" at an end-of-text token
-    or a stop string (the text ends before it), "length" where the tokens or the context ran out.
+    or a stop string (the text ends before it), "length" where the tokens or the context ran out. Not `exact` is one
+    that rests on state which a prefix cache with `compress` had compressed.
     """
 
     text: str
@@ -33,6 +34,7 @@ class Generation:
     placed_seconds: float
     seconds: float
     finish_reason: Literal["stop", "length"]
+    exact: bool = True
 
 
 class Run:
@@ -100,6 +102,7 @@ class Run:
             placed_seconds=self.progress.placed_seconds,
             seconds=self._seconds,
             finish_reason=self._finish_reason,
+            exact=self.progress.exact,
         )
 
     @staticmethod

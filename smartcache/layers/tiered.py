@@ -1,0 +1,44 @@
+"""The part of a prefix cache that speaks of its lower tiers: what to write them with, and when they are at rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, Self
+
+from smartcache.storage.segments import SegmentT
+
+if TYPE_CHECKING:
+    from smartcache.storage.segments import Codec
+    from smartcache.storage.tiers import Tiers, TierUsage
+
+
+class Tiered(Generic[SegmentT]):
+    """A cache above `tiers`: what is queued has been written once it is closed, or its process has ended."""
+
+    def __init__(self, tiers: Tiers[SegmentT]) -> None:
+        self._tiers = tiers
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def use_codec(self, fingerprint: str, codec: Codec[SegmentT]) -> None:
+        """How state of `fingerprint`, and of `fingerprint/…`, is written and read; without one it stays in memory."""
+        self._tiers.use_codec(fingerprint, codec)
+
+    def computed(self, fingerprint: str, tokens: int, seconds: float) -> None:
+        """How long the model of `fingerprint` took for so many tokens: what a load is measured against."""
+        self._tiers.computed(fingerprint, tokens, seconds)
+
+    def tiers(self) -> TierUsage:
+        """What is kept beside `bytes()`, in host memory and on disk."""
+        return self._tiers.usage()
+
+    def flush(self) -> None:
+        """Wait until all that was stored so far is written."""
+        self._tiers.flush()
+
+    def close(self) -> None:
+        """Write what is queued. What is stored afterwards stays in memory only."""
+        self._tiers.close()
