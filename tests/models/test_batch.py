@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,11 +13,14 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch", reason="needs the `local` extra")
 pytest.importorskip("transformers", reason="needs the `local` extra")
 
-from smartcache.layers.prefixes import NoPrefixCache, PrefixCache  # noqa: E402
+from smartcache.layers.prefixes import NoPrefixCache, PrefixCache, PrefixMatch  # noqa: E402
 from smartcache.models import Generation, LocalModel  # noqa: E402
+from smartcache.models.kv import KVSegment  # noqa: E402
 from smartcache.types import Turn  # noqa: E402
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.models.conftest import MakeModel, MakeNetwork
 
 SHARED = "the quick brown"
@@ -240,6 +244,21 @@ def test_trouble_in_the_cache_is_counted_and_never_the_callers(local_model: Make
     broken = local_model(prefix_cache=BrokenPrefixCache())
     assert together(broken, PROMPTS, max_new_tokens=6) == alone(local_model(warm=False), PROMPTS, max_new_tokens=6)
     assert set(broken.usage.bypasses) == {"known prefix could not be placed", "state could not be kept"}
+
+
+class HalfPrefixCache(PrefixCache[Any]):
+    """A cache that lost all layers but the first."""
+
+    @contextmanager
+    def match(self, fingerprint: str, tokens: Any) -> Iterator[PrefixMatch[Any]]:
+        with super().match(fingerprint, tokens) as found:
+            yield PrefixMatch(found.length, tuple(KVSegment(segment.layers[:1]) for segment in found.segments))
+
+
+def test_a_prefix_that_fails_halfway_is_computed_in_full(local_model: MakeModel) -> None:
+    model = local_model(prefix_cache=HalfPrefixCache(10**8))
+    expected = alone(local_model(warm=False), PROMPTS, max_new_tokens=6)
+    assert [together(model, PROMPTS, max_new_tokens=6) for _ in range(2)] == [expected, expected]
 
 
 @pytest.mark.parametrize(
