@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from smartcache.layers.prefixes import Segment
+from smartcache.storage.segments import Segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

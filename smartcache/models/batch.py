@@ -161,11 +161,14 @@ class BatchDecoder(Decoder):
         """The logits after the newest token of each row; shape (rows, vocabulary)."""
         with self._lock, torch.inference_mode():
             ids = torch.tensor(newest, device=self._model.device)[:, None]
-            logits: torch.Tensor = self._model(
-                input_ids=ids, cache=together, use_cache=True, **room.gaps(ids.device), **self._last_only
-            ).logits
+            gaps = room.gaps(ids.device)
+            if self._lean is not None:
+                logits = self._lean(ids, together, gaps)
+            else:
+                network = self._model(input_ids=ids, cache=together, use_cache=True, **gaps, **self._last_only)
+                logits = network.logits[:, -1].float()
             room.filled += 1
-            return logits[:, -1].float()
+            return logits
 
 
 @dataclass(slots=True)

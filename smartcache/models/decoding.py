@@ -63,8 +63,9 @@ class Decoder:
         self._last_only = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
         self._layers = layers_to_keep(model)
         self._idle = IdleRooms()
-        is_packed = packed and pack(model)
-        self._lean = lean_forward(model, self._layers) if is_packed and isinstance(self._layers, int) else None
+        self._lean = lean_forward(model, self._layers) if packed and isinstance(self._layers, int) else None
+        if packed and self._lean is None:
+            pack(model)
         bounded = isinstance(self._layers, str) and takes_boundaries(model)
         # some of these models take every call for the beginning of the text, unless they are told
         self._told_positions = isinstance(self._layers, str) and "position_ids" in accepted
@@ -164,7 +165,7 @@ class Decoder:
         with self._lock, torch.inference_mode(), reading:
             ids = torch.tensor([new], device=self._model.device)
             if self._lean is not None and isinstance(cache, Room):
-                return self._lean(ids[0], cache)
+                return self._lean(ids, cache)
             carried: dict[str, Any] = {"use_cache": False} if cache is None else {"cache": cache, "use_cache": True}
             if cache is not None and self._told_positions:
                 carried["position_ids"] = torch.arange(computed, len(text), device=ids.device)[None]

@@ -1,6 +1,6 @@
-"""The forward pass of Llama and its kin on a CPU, in fewer and larger operations than transformers takes.
+"""The forward pass of Llama and its kin on a CPU: packed weights, and fewer and larger operations than transformers'.
 
-It computes what the network computes, on its own layers; `lean_forward` tries whether it does, and else gives none.
+It computes what the network computes, from its own weights; `lean_forward` tries whether it does, and else gives none.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from smartcache.models.kv import Room
 from smartcache.models.packed import PackedLinear, agree
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from transformers import PreTrainedModel
 
 _CHILDREN = {
@@ -32,89 +34,86 @@ class LeanForward:
 
     def __init__(self, network: PreTrainedModel) -> None:
         self._body: Any = network.model
-        self._head: PackedLinear = network.lm_head
+        self._head = PackedLinear(network.lm_head)
         self._blocks = [_Block.of(layer) for layer in self._body.layers]
 
-    def __call__(self, ids: torch.Tensor, room: Room) -> torch.Tensor:
-        """`ids` of shape (tokens,); the logits are of shape (1, vocabulary)."""
-        start = room.get_seq_length()
-        rows = self._body.embed_tokens(ids)
-        cos, sin = self._rotary(rows, start)
-        mask = _mask(len(ids), start)
+    def __call__(self, ids: torch.Tensor, room: Room, gaps: Mapping[str, torch.Tensor] | None = None) -> torch.Tensor:
+        """`ids` of shape (rows, tokens); the logits are of shape (rows, vocabulary).
+
+        `gaps`: of a BatchRoom whose rows begin at slots of their own, for one token a row.
+        """
+        count, start = ids.shape[1], room.get_seq_length()
+        hidden = self._body.embed_tokens(ids)
+        positions = gaps["position_ids"] if gaps else torch.arange(start, start + count)[None]
+        cos, sin = self._rotary(hidden, positions)
+        mask = _gap_mask(gaps["attention_mask"]) if gaps else _mask(count, start)
         for number, block in enumerate(self._blocks):
-            # after the last layer nothing looks at any row but the last
+            # after the last layer nothing looks at any token but the last
             wanted = slice(-1, None) if number == len(self._blocks) - 1 else slice(None)
-            rows = block(rows, room.layers[number], cos, sin, mask, wanted)
-        logits: torch.Tensor = self._head(self._body.norm(rows))
+            hidden = block(hidden, room.layers[number], cos, sin, mask, wanted)
+        logits: torch.Tensor = self._head(self._body.norm(hidden[:, -1]))
         return logits
 
-    def _rotary(self, rows: torch.Tensor, start: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Cosine and signed sine, each of shape (tokens, 1, width): x' = x * cos + roll(x) * sin."""
-        positions = torch.arange(start, start + len(rows))[None]
-        cos, sin = self._body.rotary_emb(rows[None], positions)
+    def _rotary(self, hidden: torch.Tensor, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Cosine and signed sine, each of shape (rows, tokens, 1, width): x' = x * cos + roll(x) * sin."""
+        cos, sin = self._body.rotary_emb(hidden, positions)
         half = sin.shape[-1] // 2
-        signed = torch.cat((-sin[0, :, :half], sin[0, :, half:]), dim=-1)
-        return cos[0][:, None], signed[:, None]
+        signed = torch.cat((-sin[..., :half], sin[..., half:]), dim=-1)
+        return cos[:, :, None], signed[:, :, None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """One layer, on rows of shape (tokens, hidden)."""
+    """One layer, on hidden states of shape (rows, tokens, hidden)."""
 
     norm: nn.Module
-    query: PackedLinear
-    key: PackedLinear
-    value: PackedLinear
-    out: PackedLinear
+    inward: PackedLinear  # queries, keys and values, head by head
+    outward: PackedLinear
     next_norm: nn.Module
     gate: PackedLinear
     up: PackedLinear
     down: PackedLinear
+    queries: int
+    keys: int
     width: int
     scale: float
 
     @classmethod
     def of(cls, layer: Any) -> _Block:
         attention, mlp = layer.self_attn, layer.mlp
+        width = attention.head_dim
         return cls(
             norm=layer.input_layernorm,
-            query=attention.q_proj,
-            key=attention.k_proj,
-            value=attention.v_proj,
-            out=attention.o_proj,
+            inward=PackedLinear(attention.q_proj, attention.k_proj, attention.v_proj),
+            outward=PackedLinear(attention.o_proj),
             next_norm=layer.post_attention_layernorm,
-            gate=mlp.gate_proj,
-            up=mlp.up_proj,
-            down=mlp.down_proj,
-            width=attention.head_dim,
+            gate=PackedLinear(mlp.gate_proj),
+            up=PackedLinear(mlp.up_proj),
+            down=PackedLinear(mlp.down_proj),
+            queries=attention.q_proj.out_features // width,
+            keys=attention.k_proj.out_features // width,
+            width=width,
             scale=attention.scaling,
         )
 
     def __call__(
-        self,
-        rows: torch.Tensor,
-        kept: Any,
-        cos: torch.Tensor,
-        sin: torch.Tensor,
-        mask: _Mask,
-        wanted: slice,
+        self, hidden: torch.Tensor, kept: Any, cos: torch.Tensor, sin: torch.Tensor, mask: _Mask, wanted: slice
     ) -> torch.Tensor:
-        normed = self.norm(rows)
-        keys, values = kept.update(
-            _turn(self._heads(self.key(normed)), cos, sin).transpose(0, 1)[None],
-            self._heads(self.value(normed)).transpose(0, 1)[None],
-        )
-        rows = rows[wanted]
-        queries = _turn(self._heads(self.query(normed[wanted])), cos[wanted], sin[wanted]).transpose(0, 1)[None]
+        heads = self.inward(self.norm(hidden)).unflatten(-1, (-1, self.width))
+        turned = heads[:, :, : self.queries + self.keys]
+        turned = torch.addcmul(turned * cos, turned.roll(self.width // 2, dims=-1), sin).transpose(1, 2)
+        keys, values = kept.update(turned[:, self.queries :], heads[:, :, self.queries + self.keys :].transpose(1, 2))
         seen = nn.functional.scaled_dot_product_attention(
-            queries, keys, values, **mask.of(wanted), scale=self.scale, enable_gqa=queries.shape[1] != keys.shape[1]
+            turned[:, : self.queries, wanted],
+            keys,
+            values,
+            **mask.of(wanted),
+            scale=self.scale,
+            enable_gqa=self.queries != self.keys,
         )
-        rows = self.out.plus(seen[0].transpose(0, 1).reshape(len(rows), -1), rows)
-        normed = self.next_norm(rows)
-        return self.down.plus(self.up.times(normed, self.gate.silu(normed)), rows)
-
-    def _heads(self, rows: torch.Tensor) -> torch.Tensor:
-        return rows.view(len(rows), -1, self.width)
+        hidden = self.outward.plus(seen.transpose(1, 2).flatten(2), hidden[:, wanted])
+        normed = self.next_norm(hidden)
+        return self.down.plus(self.up.times(normed, self.gate.silu(normed)), hidden)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +124,9 @@ class _Mask:
     causal: bool
 
     def of(self, wanted: slice) -> dict[str, Any]:
-        if wanted.start == -1:
-            return {}  # the last one sees all
+        if wanted.start == -1 and (self.causal or self.added is not None):
+            added = None if self.added is None else self.added[..., -1:, :]
+            return {"attn_mask": added}
         return {"attn_mask": self.added, "is_causal": self.causal}
 
 
@@ -136,19 +136,29 @@ def _mask(tokens: int, start: int) -> _Mask:
     return _Mask(torch.full((tokens, start + tokens), float("-inf")).triu_(start + 1), causal=False)
 
 
-def _turn(heads: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    return torch.addcmul(heads * cos, heads.roll(heads.shape[-1] // 2, dims=-1), sin)
+def _gap_mask(slots: torch.Tensor) -> _Mask:
+    """`slots` of shape (rows, slots): 0 where a row has not begun."""
+    added = torch.zeros(slots.shape).masked_fill_(slots == 0, float("-inf"))
+    return _Mask(added[:, None, None], causal=False)
 
 
 def lean_forward(network: PreTrainedModel, layers: int) -> LeanForward | None:
-    """A lean forward pass for a packed `network` of so many full attention layers; None where it is of another kind."""
+    """A lean forward pass for a `network` of so many full attention layers; None where it is of another kind.
+
+    Where there is one, the network's own linear layers are let go: it cannot be run without it any more.
+    """
     try:
         if not _is_kin(network):
             return None
         lean = LeanForward(network)
-        return lean if _same(network, lean, layers) else None
+        if not _same(network, lean, layers):
+            return None
     except Exception:  # whatever a network has that its kin has not: it keeps its own forward pass
         return None
+    for module in network.modules():
+        if type(module) is nn.Linear:
+            module.weight = nn.Parameter(torch.empty(0), requires_grad=False)
+    return lean
 
 
 def _is_kin(network: Any) -> bool:
@@ -164,7 +174,6 @@ def _is_kin(network: Any) -> bool:
             has(layer, "layer")
             and has(layer.self_attn, "attention")
             and has(layer.mlp, "mlp")
-            and all(isinstance(part, PackedLinear) for part in layer.self_attn.children())
             and "silu" in type(layer.mlp.act_fn).__name__.lower()
             for layer in network.model.layers
         )
@@ -173,9 +182,8 @@ def _is_kin(network: Any) -> bool:
 
 def _same(network: PreTrainedModel, lean: LeanForward, layers: int) -> bool:
     """Whether both write the same logits, for a beginning and for what follows it."""
-    ids = torch.arange(_PROBE_TOKENS) * 7 % network.config.get_text_config().vocab_size
-    room = Room(layers, _PROBE_TOKENS)
+    ids = torch.arange(_PROBE_TOKENS)[None] * 7 % network.config.get_text_config().vocab_size
+    room, half = Room(layers, _PROBE_TOKENS), _PROBE_TOKENS // 2
     with torch.inference_mode():
-        logits = network(input_ids=ids[None], use_cache=False).logits[0]
-        beginning, end = ids[: _PROBE_TOKENS // 2], ids[_PROBE_TOKENS // 2 :]
-        return agree(logits[len(beginning) - 1], lean(beginning, room)[0]) and agree(logits[-1], lean(end, room)[0])
+        logits = network(input_ids=ids, use_cache=False).logits[0]
+        return agree(logits[half - 1], lean(ids[:, :half], room)[0]) and agree(logits[-1], lean(ids[:, half:], room)[0])

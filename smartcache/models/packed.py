@@ -18,16 +18,19 @@ _NOT_EQUAL = 1e-4
 
 
 class PackedLinear(nn.Module):
-    """A linear layer whose weights are in oneDNN's layout; `silu`, `plus` and `times` do in one pass what would follow.
+    """Linear layers side by side, of one input, with their weights in oneDNN's layout; `silu`, `plus` and `times` do in
+    the same pass what would follow.
 
     Rows are float32 of shape (…, in), on the CPU. There is nothing to train here, and nothing to save.
     """
 
-    def __init__(self, linear: nn.Linear) -> None:
+    def __init__(self, *linear: nn.Linear) -> None:
         super().__init__()
-        self.in_features, self.out_features = linear.in_features, linear.out_features
-        self._weight: torch.Tensor = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), _ROWS)
-        self._bias = None if linear.bias is None else linear.bias.detach()
+        weights = torch.cat([layer.weight.detach() for layer in linear])
+        biases = [torch.zeros(layer.out_features) if layer.bias is None else layer.bias.detach() for layer in linear]
+        has_bias = any(layer.bias is not None for layer in linear)
+        self._weight: torch.Tensor = torch.ops.mkldnn._reorder_linear_weight(weights, _ROWS)
+        self._bias = torch.cat(biases) if has_bias else None
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         return self._pointwise(rows, "none")

@@ -317,6 +317,7 @@ class AskingPrefixCache(NoPrefixCache):
     """Has another thread ask whenever state is to be kept, and waits for its answer."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.model: LocalModel | None = None
         self.answered: list[bool] = []
 
