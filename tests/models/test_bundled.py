@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ def bundled_cold(bundled: LocalModel) -> LocalModel:
     return LocalModel.load(prefix_cache=NoPrefixCache())
 
 
+WORDS = "river city stone seven green under music paper light nine winter road glass once bread harbour".split()
 SYSTEM = Turn("system", "You answer in one short sentence, from what you know about cities.")
 QUESTIONS = ["What is the capital of France?", "What is the capital of Italy?", "Name one river in London."]
 
@@ -57,6 +59,19 @@ def test_the_bundled_model_writes_the_same_warm_and_cold(
     warm, cold = (model.generate(turns, max_new_tokens=12) for model in (bundled, bundled_cold))
     assert warm.cached_tokens >= 15 > cold.cached_tokens == 0
     assert (warm.text, warm.token_ids) == (cold.text, cold.token_ids)
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_the_bundled_model_writes_the_same_for_every_overlap(bundled: LocalModel, bundled_cold: LocalModel) -> None:
+    draw = random.Random(5)
+    stored = " ".join(draw.choices(WORDS, k=90))
+    bundled.generate(stored, max_new_tokens=1)
+    for kept in (0, 1, 2, 17, 63, 64, 65, 89, 90):
+        prompt = " ".join([*stored.split()[:kept], *draw.choices(WORDS, k=draw.randint(0, 12)), "and"])
+        warm, cold = (model.generate(prompt, max_new_tokens=8) for model in (bundled, bundled_cold))
+        assert (warm.token_ids, cold.cached_tokens) == (cold.token_ids, 0)
+        assert warm.cached_tokens >= kept
 
 
 @pytest.mark.model
