@@ -18,8 +18,8 @@ class PrefixSizes:
     warm_runs: int = 5  # to each cold one
     turns: int = 10
     crowds: tuple[int, ...] = (2, 8, 32)
-    crowd_turns: int = 3
-    policies: tuple[str, ...] = ("lfu-da", "lru", "adaptive")
+    crowd_turns: int = 6
+    policies: tuple[str, ...] = ("lfu-da",)
     system_tokens: int = 256
     question_tokens: int = 24
     answer_tokens: int = 16
