@@ -21,6 +21,10 @@ class NothingToWarm(SmartCacheError, ValueError):
     """No prompts were named, none were found, or none fits the model."""
 
 
+class NotAFolder(SmartCacheError, ValueError):
+    """State is kept in a folder."""
+
+
 class UnreadablePrompts(SmartCacheError, ValueError):
     """A file of prompts is no text, or not in a form that is known here."""
 
@@ -48,9 +52,11 @@ def prompts_to_warm(cache: Path | None, file: Path | None, scope: str, limit: in
 @contextmanager
 def kept_on_disk(folder: Path) -> Iterator[PrefixCache[Any]]:
     """A prefix cache that writes what it holds to `folder`, where the application's finds it."""
-    make: Any = PrefixCache
-    with make(disk_path=folder) as cache:
-        yield cache
+    if folder.exists() and not folder.is_dir():
+        raise NotAFolder(f"{folder} is a file: --kv is the folder that keeps the state")
+    kept: PrefixCache[Any] = PrefixCache(disk_path=folder)
+    with kept:
+        yield kept
 
 
 def warmed(model: WarmModel, prompts: Sequence[SeenPrompt], tell: Callable[[str], object]) -> None:

@@ -142,3 +142,11 @@ def test_a_cache_file_that_is_not_there_is_refused_and_not_made(written: dict[Pa
         f"smartcache: there is no cache file at {tmp_path / 'nowhere.db'}\n",
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_state_is_not_kept_in_a_file(written: dict[Path, Any], tmp_path: Path) -> None:
+    prompts, kv = tmp_path / "prompts.txt", tmp_path / "kv"
+    prompts.write_text("Be brief.")
+    kv.write_text("mine")
+    result = CliRunner().invoke(app, ["warm", "--kv", str(kv), "--file", str(prompts)])
+    assert (result.exit_code, "is a file" in result.output, kv.read_text(), written) == (2, True, "mine", {})
