@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -148,20 +148,28 @@ def _too_few(tally: Tally, max_wrong: float) -> str:
 
 
 def _print(result: Run) -> None:
-    whole = result.as_json()
-    table = Table("policy", *(title for title, _ in COLUMNS), title=_title(result))
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for name, policy in whole["policies"].items():
+    console, policies = Console(), result.as_json()["policies"]
+    console.print(_title(result))
+    table = _table("policy", *(title for title, _ in COLUMNS))
+    for name, policy in policies.items():
         table.add_row(name, *(shown(policy) for _, shown in COLUMNS))
-    Console().print(table)
-    sorts = whole["policies"].get("ours", {}).get("by_sort", {})
-    if sorts:
-        table = Table("ours, by sort", "requests", "attainable", "hits of attainable", "wrong per request")
+    console.print(table)
+    if chosen := [f"{name} {one.threshold:.3g}" for name, one in result.standings.items() if one.threshold is not None]:
+        console.print(f"thresholds chosen on the part for choosing: {', '.join(chosen)}", highlight=False)
+    if sorts := policies.get("ours", {}).get("by_sort", {}):
+        table = _table("ours, by sort", "requests", "attainable", "attained", "wrong/request")
         for sort, tally in sorts.items():
             counts = (str(tally["requests"]), str(tally["attainable"]))
             table.add_row(sort, *counts, _percent(tally["hits_of_attainable"]), _percent(tally["wrong_per_request"]))
-        Console().print(table)
+        console.print(table)
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column(first, no_wrap=True)
+    for title in others:
+        table.add_column(title, justify="right", no_wrap=True)
+    return table
 
 
 def _title(result: Run) -> str:
@@ -174,22 +182,18 @@ def _percent(share: float | None) -> str:
     return "n/a" if share is None else f"{share:.1%}"
 
 
-def _wrong(policy: dict[str, Any]) -> str:
-    return f"{_percent(policy['wrong_per_hit'])} (≤ {_percent(policy['wrong_per_hit_upper95'])})"
-
-
 def _number(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.3g}"
 
 
-COLUMNS = (
-    ("threshold", lambda policy: _number(policy["threshold"])),
+COLUMNS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("hits", lambda policy: f"{policy['hits']:,}"),
-    ("wrong", lambda policy: str(policy["wrong"])),
-    ("stale", lambda policy: str(policy["stale"])),
+    ("wrong", lambda policy: f"{policy['wrong']:,}"),
+    ("stale", lambda policy: f"{policy['stale']:,}"),
     ("missed", lambda policy: f"{policy['missed']:,}"),
     ("hit rate", lambda policy: _percent(policy["hit_rate"])),
-    ("of attainable", lambda policy: _percent(policy["hits_of_attainable"])),
-    ("wrong per hit (95 %)", _wrong),
-    ("lookup p99, ms", lambda policy: _number(policy["lookup_p99_ms"])),
+    ("attained", lambda policy: _percent(policy["hits_of_attainable"])),
+    ("wrong/hit", lambda policy: _percent(policy["wrong_per_hit"])),
+    ("≤ 95 %", lambda policy: _percent(policy["wrong_per_hit_upper95"])),
+    ("p99 ms", lambda policy: _number(policy["lookup_p99_ms"])),
 )
