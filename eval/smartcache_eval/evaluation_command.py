@@ -34,7 +34,7 @@ class PartName(StrEnum):
 
 
 Seed = Annotated[int, typer.Option(help="Shuffles the order of arrival.")]
-PartOption = Annotated[PartName, typer.Option("--part", help="Tune on `choose` only; thresholds of others are.")]
+PartOption = Annotated[PartName, typer.Option("--part", help="Choose settings of your own on `choose`.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="At most so many steps of a part, in whole groups.")]
 MaxWrong = Annotated[float, typer.Option(min=0.0, max=1.0, help="Wrong answers per hit that are bearable.")]
 Vectors = Annotated[Path | None, typer.Option(help="A folder that keeps vectors from one run to the next.")]
