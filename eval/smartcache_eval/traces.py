@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from smartcache.errors import SmartCacheError
+from smartcache_eval.folder import public_folder
 
 Trace = Sequence[Sequence[int]]
 
@@ -25,8 +25,7 @@ class UnreadableTrace(SmartCacheError, ValueError):
 
 def mooncake_trace() -> Trace:
     """The Mooncake trace from the folder of public data: $SMARTCACHE_DATA, or ../shared/data beside the project."""
-    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
-    path = Path(os.environ.get("SMARTCACHE_DATA") or beside) / MOONCAKE
+    path = public_folder() / MOONCAKE
     if not path.exists():
         raise UnreadableTrace(f"{MOONCAKE} is not there: name the folder of public data that has it in SMARTCACHE_DATA")
     return read_trace(path)
