@@ -19,7 +19,7 @@ from smartcache.models.bundled import LANGUAGE_MODEL, bundled_model_path
 from smartcache.models.decoding import Progress
 from smartcache.models.identity import fingerprint
 from smartcache.models.kv_files import KVFiles
-from smartcache.models.packed import packs
+from smartcache.models.packed import packs, require_whole
 from smartcache.models.quiet import quiet
 from smartcache.models.runs import Generation, Run
 from smartcache.models.sampling import Sampling
@@ -57,7 +57,8 @@ class LocalModel:
     Any number of threads may call; forward passes take turns. `name` tells this model from any other (a `Request`'s
     variant); `fingerprint` is what its prefixes are stored under. The weights must not change any more: after loading
     an adapter, make a new LocalModel. `packed=True` lays out the weights of `model`, in place, as the matrix kernels of
-    a CPU read them: half the time per token, in float32 only; where that is not possible it changes nothing.
+    a CPU read them: half the time per token, in float32 only; where that is not possible it changes nothing. A
+    packed `model` is this LocalModel's alone: it can neither be run nor saved without it.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class LocalModel:
         packed: bool = False,
     ) -> None:
         _require_cache_argument()
+        require_whole(model)
         self._model = model.eval()
         self._tokens = Tokens(tokenizer)
         packed = packed and packs(model)

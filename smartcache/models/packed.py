@@ -67,6 +67,15 @@ def packs(network: PreTrainedModel) -> bool:
     )
 
 
+def require_whole(network: PreTrainedModel) -> None:
+    """Raises ValueError for a network that another LocalModel has packed: its weights cannot be told any more."""
+    if any(
+        isinstance(part, PackedLinear) or (type(part) is nn.Linear and not part.weight.numel())
+        for part in network.modules()
+    ):
+        raise ValueError("this model was packed by another LocalModel: use that one, or load the model anew")
+
+
 def pack(network: PreTrainedModel) -> bool:
     """Replace the linear layers of `network` by packed ones, and let go of the weights that they were made from.
 

@@ -136,14 +136,14 @@ class BlockFiles(Shelf):
         super().forget(chain)
         folder = self._path / chain.root
         if not chain.tokens:
-            shutil.rmtree(folder, ignore_errors=True)
+            _empty(folder)
         for draft in folder.glob(f"*{_BEING_WRITTEN}"):
             draft.unlink(missing_ok=True)
 
     def clear(self) -> None:
         super().clear()
         for folder in self._folders():
-            shutil.rmtree(folder, ignore_errors=True)
+            _empty(folder)
 
     def _delete(self, blocks: Sequence[Block]) -> None:
         for block in blocks:
@@ -221,6 +221,23 @@ def _listed(folder: Path) -> Iterator[tuple[int, Block]]:
                 if time.time() - state.st_mtime > _ABANDONED_SECONDS:
                     os.unlink(entry.path)
                 continue
+            if not _is_ours(entry.name):
+                continue
             name = _NAME.fullmatch(entry.name)
             parent, key, count = (name[1], name[2], int(name[3])) if name else ("", entry.name, 0)
             yield state.st_mtime_ns, Block(folder.name, parent, key, count, state.st_size)
+
+
+def _is_ours(name: str) -> bool:
+    """Others may keep folders whose names look like a tree's: what we did not name, we neither count nor delete."""
+    return bool(_NAME.fullmatch(name.removesuffix(_ASIDE))) or name.endswith(_BEING_WRITTEN)
+
+
+def _empty(folder: Path) -> None:
+    """Delete all that is ours, and the folder if nothing else is in it."""
+    with suppress(OSError):
+        for path in list(folder.iterdir()):
+            if _is_ours(path.name):
+                with suppress(OSError):
+                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        folder.rmdir()

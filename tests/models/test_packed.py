@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the `local` extra")
 pytest.importorskip("transformers", reason="needs the `local` extra")
 
+from smartcache.models import LocalModel  # noqa: E402
 from smartcache.models.kv import Room  # noqa: E402
 from smartcache.models.lean import lean_forward  # noqa: E402
 from smartcache.models.packed import PackedLinear, pack, packs  # noqa: E402
@@ -147,3 +148,12 @@ def test_a_packed_linear_layer_does_in_one_pass_what_follows() -> None:
         assert torch.allclose(packed.silu(rows), torch.nn.functional.silu(plain), atol=1e-5)
         assert torch.allclose(packed.plus(rows, other), plain + other, atol=1e-5)
         assert torch.allclose(packed.times(rows, other), plain * other, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen3"])
+def test_a_packed_model_cannot_be_wrapped_again(network: MakeNetwork, letter_tokenizer: Any, kind: str) -> None:
+    mine = network(kind)
+    LocalModel(mine, letter_tokenizer())
+    LocalModel(mine, letter_tokenizer(), packed=True)
+    with pytest.raises(ValueError, match="packed by another LocalModel"):
+        LocalModel(mine, letter_tokenizer())

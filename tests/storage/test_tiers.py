@@ -662,3 +662,15 @@ def test_any_sequence_of_calls_beside_a_dict(tmp_path: Path, ram_max_bytes: int)
     members = {"folder": str(tmp_path), "options": {"ram_max_bytes": ram_max_bytes}}
     machine = type("AgainstADictHere", (AgainstADict,), members)
     run_state_machine_as_test(machine, settings=settings(max_examples=60, stateful_step_count=25, deadline=None))
+
+
+def test_what_others_keep_in_a_folder_named_like_ours_is_let_be(tmp_path: Path) -> None:
+    theirs = tmp_path / ("a" * 32) / "thesis.txt"
+    theirs.parent.mkdir()
+    theirs.write_text("years of work")
+    with cache(tmp_path, "abcdefgh", disk_max_bytes=0) as kept:
+        kept.clear()
+    with cache(tmp_path, "abcdefgh") as kept:
+        kept.flush()
+        kept.clear()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [theirs]
