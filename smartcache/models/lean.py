@@ -26,6 +26,9 @@ _CHILDREN = {
     "attention": {"q_proj", "k_proj", "v_proj", "o_proj"},
     "mlp": {"gate_proj", "up_proj", "down_proj", "act_fn"},
 }
+# Whose code was read. Another one of the same shape may do otherwise far from where it is tried: scale its queries
+# beyond some position, for one.
+_ATTENTIONS = {"LlamaAttention", "MistralAttention", "Qwen2Attention"}
 _PROBE_TOKENS = 24
 
 
@@ -162,7 +165,7 @@ def lean_forward(network: PreTrainedModel, layers: int) -> LeanForward | None:
 
 
 def _is_kin(network: Any) -> bool:
-    """By the names of the parts. What the names do not tell (scales, another rotation) shows in the logits."""
+    """By its attention and the names of its parts. What these do not tell (other scales) shows in the logits."""
 
     def has(module: nn.Module, kind: str) -> bool:
         return {name for name, _ in module.named_children()} == _CHILDREN[kind]
@@ -172,6 +175,7 @@ def _is_kin(network: Any) -> bool:
         and has(network.model, "model")
         and all(
             has(layer, "layer")
+            and type(layer.self_attn).__name__ in _ATTENTIONS
             and has(layer.self_attn, "attention")
             and has(layer.mlp, "mlp")
             and "silu" in type(layer.mlp.act_fn).__name__.lower()
