@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _KEY_BYTES = 16
 
@@ -60,7 +60,7 @@ def root_of(tree: str, *form: object) -> str:
     return hashlib.blake2b(repr((tree, *form)).encode(), digest_size=_KEY_BYTES).hexdigest()
 
 
-def shared_length(left: tuple[int, ...], right: tuple[int, ...]) -> int:
+def shared_length(left: Sequence[int], right: Sequence[int]) -> int:
     """How many leading tokens are equal."""
     if left == right:
         return len(left)

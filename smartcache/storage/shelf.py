@@ -58,6 +58,10 @@ class Shelf(ABC):
         with self._lock:
             return self._blocks.get(block.key)
 
+    def has(self, key: str) -> bool:
+        with self._lock:
+            return key in self._blocks
+
     def after(self, parent: str) -> list[Block]:
         """The blocks that follow `parent`."""
         with self._lock:

@@ -9,7 +9,7 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
+from threading import Condition, Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Generic
 
@@ -19,6 +19,7 @@ from smartcache.storage.pace import Pace, is_slower
 from smartcache.storage.segments import SegmentT
 from smartcache.storage.shelf import BlockMemory
 from smartcache.storage.tensor_files import FORMAT
+from smartcache.storage.transit import Continuation, Found, Writing
 from smartcache.storage.write_behind import Running, WriteBehind
 
 if TYPE_CHECKING:
@@ -42,37 +43,6 @@ class TierUsage:
     loaded_tokens: int = 0
     max_error: float = 0.0
     reasons: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Continuation(Generic[SegmentT]):
-    """State that was fetched, of the last of `tokens`; the first `length` of those are the ones asked for."""
-
-    tokens: tuple[int, ...]
-    length: int
-    segment: SegmentT
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Writing(Generic[SegmentT]):
-    """A sequence to be kept; `parts` hold its state: from which token to which, and the segment. One that was used, and
-    should be there already, is `optional`."""
-
-    tree: str
-    tokens: tuple[int, ...]
-    parts: tuple[tuple[int, int, SegmentT], ...]
-    nbytes: int
-    optional: bool
-
-    def replaces(self, older: object) -> bool:
-        return (
-            isinstance(older, Writing) and older.tree == self.tree and self.tokens[: len(older.tokens)] == older.tokens
-        )
-
-    def state(self, first: int, end: int) -> list[SegmentT]:
-        """The state of the tokens from `first` to `end`, in pieces."""
-        spans = ((max(first, start), min(end, stop), start, segment) for start, stop, segment in self.parts)
-        return [segment[begin - start : stop - start] for begin, stop, start, segment in spans if begin < stop]
 
 
 class Tiers(Generic[SegmentT]):
@@ -110,7 +80,8 @@ class Tiers(Generic[SegmentT]):
         self._codecs: dict[str, Codec[SegmentT]] = {}
         self._computing: dict[str, Pace] = {}
         self._loading: dict[Shelf, Pace] = {shelf: Pace() for shelf in self._shelves}
-        self._pauses = self._loaded_tokens = 0
+        self._pauses = self._fetching = self._loaded_tokens = 0
+        self._no_fetch = Condition(self._lock)
         self._max_error = 0.0
 
     def use_codec(self, name: str, codec: Codec[SegmentT]) -> None:
@@ -143,13 +114,17 @@ class Tiers(Generic[SegmentT]):
         if new is not None:
             parts.append((known, len(tokens), new))
         nbytes = sum(part.nbytes for *_, part in parts)
-        if not self._queue.put(Writing(tree, tokens, tuple(parts), nbytes, optional=new is None)) and new is not None:
-            self._count("not written: too much is waiting")
+        job = Writing(tree, tokens, tuple(parts), nbytes, optional=new is None)
+        try:
+            if not self._queue.put(job) and new is not None:
+                self._count("not written: too much is waiting")
+        except RuntimeError:  # no thread can be started: there are too many, or the process is ending
+            self._count("not written: no thread")
 
     def fetch(self, tree: str, tokens: tuple[int, ...], known: int) -> Continuation[SegmentT] | None:
         """The state that follows the first `known` of `tokens`, if it is here and sooner loaded than computed."""
         name = self._name(tree)
-        if not self.active or self._pauses or name is None:
+        if not self.active or name is None or not self._begins_to_fetch():
             return None
         try:
             chain = self._chain(tree, tokens)
@@ -158,12 +133,17 @@ class Tiers(Generic[SegmentT]):
         except Exception:  # the model computes it then
             self._count("could not be loaded")
             return None
+        finally:
+            with self._no_fetch:
+                self._fetching -= 1
+                self._no_fetch.notify_all()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Nothing is fetched, nor queued, until the block ends."""
-        with self._lock:
+        """Nothing is fetched, nor queued, until the block ends; it begins when what is being fetched is there."""
+        with self._no_fetch:
             self._pauses += 1
+            self._no_fetch.wait_for(lambda: not self._fetching)
         try:
             yield
         finally:
@@ -202,6 +182,11 @@ class Tiers(Generic[SegmentT]):
             reasons = dict(self._reasons)
             return TierUsage(self._memory.bytes(), disk_bytes, waiting, self._loaded_tokens, self._max_error, reasons)
 
+    def _begins_to_fetch(self) -> bool:
+        with self._lock:
+            self._fetching += not self._pauses
+            return not self._pauses
+
     def _name(self, tree: str) -> str | None:
         with self._lock:
             return next((name for name in self._codecs if tree == name or tree.startswith(f"{name}/")), None)
@@ -210,24 +195,24 @@ class Tiers(Generic[SegmentT]):
         root = root_of(tree, FORMAT, self._compress, self._block_tokens)
         return Chain.of(root, tokens, self._block_tokens)
 
-    def _run(self, chain: Chain, known: int) -> list[_Found]:
+    def _run(self, chain: Chain, known: int) -> list[Found]:
         """The blocks from the one that holds the token after the `known` ones, as far as they follow one another."""
-        run: list[_Found] = []
+        run: list[Found] = []
         for block, tokens in chain.blocks(known // self._block_tokens):
             found = self._find(block, tokens) if len(tokens) == self._block_tokens else None
             if found is None:  # the last one: any that begins as this one does
                 others = [(shelf, other) for shelf in self._shelves for other in shelf.after(block.parent)]
-                begun = [_Found(shelf, other, shelf.tokens_of(other), tokens) for shelf, other in others]
+                begun = [Found(shelf, other, shelf.tokens_of(other), tokens) for shelf, other in others]
                 best = max(begun, key=lambda one: (one.shared, -one.block.nbytes), default=None)
                 return run + ([best] if best and best.shared else [])
             run.append(found)
         return run
 
-    def _find(self, block: Block, tokens: tuple[int, ...]) -> _Found | None:
+    def _find(self, block: Block, tokens: tuple[int, ...]) -> Found | None:
         there = ((shelf, shelf.find(block)) for shelf in self._shelves)
-        return next((_Found(shelf, found, tokens, tokens) for shelf, found in there if found is not None), None)
+        return next((Found(shelf, found, tokens, tokens) for shelf, found in there if found is not None), None)
 
-    def _worth(self, run: list[_Found], known: int, name: str) -> list[_Found]:
+    def _worth(self, run: list[Found], known: int, name: str) -> list[Found]:
         """`run`, as far as loading it is sooner than computing what it holds."""
         offset = known % self._block_tokens
         if not run or (len(run) == 1 and run[0].shared <= offset):
@@ -247,7 +232,7 @@ class Tiers(Generic[SegmentT]):
         return kept
 
     def _load(
-        self, chain: Chain, run: list[_Found], known: int, codec: Codec[SegmentT]
+        self, chain: Chain, run: list[Found], known: int, codec: Codec[SegmentT]
     ) -> Continuation[SegmentT] | None:
         started = self._clock()
         tokens = chain.tokens[: known - known % self._block_tokens]
@@ -275,7 +260,7 @@ class Tiers(Generic[SegmentT]):
             self._loaded_tokens += length - known
         return Continuation(tokens, length, joined)
 
-    def _read(self, found: _Found, codec: Codec[SegmentT]) -> SegmentT | None:
+    def _read(self, found: Found, codec: Codec[SegmentT]) -> SegmentT | None:
         packed = found.shelf.read(found.block, found.tokens)
         if packed is None:
             return None
@@ -286,8 +271,10 @@ class Tiers(Generic[SegmentT]):
         except ValueError:
             found.shelf.set_aside(found.block, "no state of this model")
             return None
-        if self._shelves[0] is not found.shelf:  # the memory comes before the disk
-            self._shelves[0].put(found.block, found.tokens, packed)
+        memory = self._shelves[0]
+        # The memory comes before the disk; but a block there without those before it would escape being forgotten.
+        if memory is not found.shelf and (found.block.parent == found.block.root or memory.has(found.block.parent)):
+            memory.put(found.block, found.tokens, packed)
         with self._lock:
             self._max_error = max(self._max_error, packed.max_error)
         return segment
@@ -329,17 +316,3 @@ class Tiers(Generic[SegmentT]):
     def _count(self, reason: str) -> None:
         with self._lock:
             self._reasons[reason] += 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Found:
-    """A block that lies on a shelf, its tokens, and the part of the prompt that it may hold."""
-
-    shelf: Shelf
-    block: Block
-    tokens: tuple[int, ...]
-    wanted: tuple[int, ...]
-
-    @property
-    def shared(self) -> int:
-        return shared_length(self.tokens, self.wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from threading import Condition, Thread
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +19,7 @@ class Job(Protocol):
     @property
     def optional(self) -> bool: ...
     def replaces(self, older: object, /) -> bool: ...
+    def required(self) -> Self: ...
 
 
 JobT = TypeVar("JobT", bound=Job)
@@ -44,7 +45,6 @@ class WriteBehind(Generic[JobT]):
         self._max_bytes = max_bytes
         self._changed = Condition()
         self._waiting: deque[JobT] = deque()
-        self._bytes = 0
         self._running: Running[JobT] | None = None
         self._thread: Thread | None = None
         self._closed = False
@@ -59,13 +59,14 @@ class WriteBehind(Generic[JobT]):
         with self._changed:
             if self._closed:
                 return True
-            self._take_out(job.replaces)
-            if self._is_full(job):
-                self._take_out(lambda other: other.optional)
-            if self._is_full(job):
+            others = [other for other in self._waiting if not job.replaces(other)]
+            if any(not other.optional for other in self._waiting if job.replaces(other)):
+                job = job.required()  # what it replaces had to be done
+            if self._is_full(others, job):
+                others = [other for other in others if not other.optional]
+            if self._is_full(others, job):
                 return False
-            self._waiting.append(job)
-            self._bytes += job.nbytes
+            self._waiting = deque([*others, job])
             if not self._alive():
                 self._thread = Thread(target=self._run, name="smartcache-tiers")
                 self._thread.start()
@@ -93,12 +94,13 @@ class WriteBehind(Generic[JobT]):
             self._closed = True
         return self.flush(timeout_seconds)
 
-    def _is_full(self, job: JobT) -> bool:
-        return bool(self._waiting) and self._bytes + job.nbytes > self._max_bytes
+    def _is_full(self, others: list[JobT], job: JobT) -> bool:
+        """The job in hand holds its state too."""
+        held = [*others, *([self._running.job] if self._running else [])]
+        return bool(others) and sum(other.nbytes for other in held) + job.nbytes > self._max_bytes
 
     def _take_out(self, unwanted: Callable[[JobT], bool]) -> None:
         self._waiting = deque(job for job in self._waiting if not unwanted(job))
-        self._bytes = sum(job.nbytes for job in self._waiting)
 
     def _alive(self) -> bool:
         """After a fork the thread is the parent's alone."""
@@ -116,6 +118,5 @@ class WriteBehind(Generic[JobT]):
                 self._thread = None
                 return None
             job = self._waiting.popleft()
-            self._bytes -= job.nbytes
             self._running = Running(job)
             return self._running

@@ -412,21 +412,37 @@ def test_what_is_fetched_while_it_is_forgotten_does_not_come_back(tmp_path: Path
     cache(tmp_path, "abcd").close()
     prefixes = cache(tmp_path)
 
+    forgetting = threading.Thread(target=prefixes.forget, args=("model",))
+
     class ForgetfulFiles(LetterFiles):
         def join(self, segments: Sequence[Letters]) -> Letters:
-            prefixes.forget("model")
+            forgetting.start()
+            forgetting.join(0.05)  # it waits for what is being fetched
             return super().join(segments)
 
     prefixes.use_codec("model", ForgetfulFiles())
     assert known(prefixes, "abcd.") == "abcd"
+    forgetting.join(10)
     assert (len(prefixes), known(prefixes, "abcd."), names(tmp_path)) == (0, "", [])
+    assert prefixes.tiers().ram_bytes == 0
+
+
+def test_what_host_memory_took_over_from_disk_is_forgotten_with_what_it_continues(tmp_path: Path) -> None:
+    """Also where host memory holds a block and not the one before it."""
+    cache(tmp_path, "abcdefghij").close()
+    prefixes = cache(tmp_path, ram_max_bytes=60)
+    assert known(prefixes, "abcdefghij.") == "abcdefghij"
+    assert prefixes.tiers().ram_bytes > 0
+    prefixes.forget("model", tokens_of("ab"))
+    prefixes.flush()
+    assert (prefixes.tiers().ram_bytes, names(tmp_path), known(prefixes, "abcdefghij.")) == (0, [], "")
 
 
 # -- the writer
 
 
 def test_storing_never_waits_and_what_finds_no_place_in_the_queue_is_counted(tmp_path: Path) -> None:
-    prefixes, slow = cache(tmp_path, max_bytes=120), SlowFiles()
+    prefixes, slow = cache(tmp_path, max_bytes=160), SlowFiles()  # 40 bytes may wait, with those at work
     prefixes.use_codec("model", slow)
     store(prefixes, "abcd")
     assert slow.begun.wait(10)
