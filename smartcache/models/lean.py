@@ -47,13 +47,13 @@ class LeanForward:
         """
         count, start = ids.shape[1], room.get_seq_length()
         hidden = self._body.embed_tokens(ids)
-        positions = gaps["position_ids"] if gaps else torch.arange(start, start + count)[None]
+        positions = gaps["position_ids"] if gaps else torch.arange(start, start + count, device=hidden.device)[None]
         cos, sin = self._rotary(hidden, positions)
-        mask = _gap_mask(gaps["attention_mask"]) if gaps else _mask(count, start)
+        sight = _over_gaps(gaps["attention_mask"], hidden) if gaps else _in_order(count, start, hidden)
         for number, block in enumerate(self._blocks):
             # after the last layer nothing looks at any token but the last
             wanted = slice(-1, None) if number == len(self._blocks) - 1 else slice(None)
-            hidden = block(hidden, room.layers[number], cos, sin, mask, wanted)
+            hidden = block(hidden, room.layers[number], cos, sin, sight, wanted)
         logits: torch.Tensor = self._head(self._body.norm(hidden[:, -1]))
         return logits
 
@@ -100,49 +100,53 @@ class _Block:
         )
 
     def __call__(
-        self, hidden: torch.Tensor, kept: Any, cos: torch.Tensor, sin: torch.Tensor, mask: _Mask, wanted: slice
+        self, hidden: torch.Tensor, kept: Any, cos: torch.Tensor, sin: torch.Tensor, sight: _Sight, wanted: slice
     ) -> torch.Tensor:
         heads = self.inward(self.norm(hidden)).unflatten(-1, (-1, self.width))
         turned = heads[:, :, : self.queries + self.keys]
         turned = torch.addcmul(turned * cos, turned.roll(self.width // 2, dims=-1), sin).transpose(1, 2)
         keys, values = kept.update(turned[:, self.queries :], heads[:, :, self.queries + self.keys :].transpose(1, 2))
-        seen = nn.functional.scaled_dot_product_attention(
-            turned[:, : self.queries, wanted],
-            keys,
-            values,
-            **mask.of(wanted),
-            scale=self.scale,
-            enable_gqa=self.queries != self.keys,
-        )
+        seen = sight.attend(turned[:, : self.queries, wanted], keys, values, self.scale)
         hidden = self.outward.plus(seen.transpose(1, 2).flatten(2), hidden[:, wanted])
         normed = self.next_norm(hidden)
         return self.down.plus(self.up.times(normed, self.gate.silu(normed)), hidden)
 
 
 @dataclass(frozen=True, slots=True)
-class _Mask:
-    """Who sees whom: a token what is before it."""
+class _Sight:
+    """Who sees whom: a token what is before it. `added` to the scores, of shape (tokens, all) or, for one token a row,
+    (rows, 1, 1, all). Instead of it, `before`: how many rows before the queries make them the square that needs no
+    mask."""
 
-    added: torch.Tensor | None
-    causal: bool
+    added: torch.Tensor | None = None
+    before: int | None = None
 
-    def of(self, wanted: slice) -> dict[str, Any]:
-        if wanted.start == -1 and (self.causal or self.added is not None):
-            added = None if self.added is None else self.added[..., -1:, :]
-            return {"attn_mask": added}
-        return {"attn_mask": self.added, "is_causal": self.causal}
+    def attend(self, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: float) -> torch.Tensor:
+        """All of shape (rows, heads, tokens, width)."""
+        shared = {"scale": scale, "enable_gqa": queries.shape[1] != keys.shape[1]}
+        attention: Any = nn.functional.scaled_dot_product_attention
+        if queries.shape[2] == 1:  # the last one sees all, but for what a row has not begun with
+            mask = self.added if self.added is not None and self.added.dim() == 4 else None
+            seen = attention(queries, keys, values, attn_mask=mask, **shared)
+        elif self.before is not None:
+            square = nn.functional.pad(queries, (0, 0, self.before, 0))
+            seen = attention(square, keys, values, is_causal=True, **shared)[:, :, self.before :]
+        else:
+            seen = attention(queries, keys, values, attn_mask=self.added, **shared)
+        result: torch.Tensor = seen
+        return result
 
 
-def _mask(tokens: int, start: int) -> _Mask:
-    if tokens == 1 or not start:
-        return _Mask(None, causal=tokens > 1)
-    return _Mask(torch.full((tokens, start + tokens), float("-inf")).triu_(start + 1), causal=False)
+def _in_order(tokens: int, start: int, like: torch.Tensor) -> _Sight:
+    """Of `tokens` after `start` others: a few of those cost less as rows too many than a mask does."""
+    if 4 * start <= tokens:
+        return _Sight(before=start)
+    return _Sight(like.new_full((tokens, start + tokens), float("-inf")).triu_(start + 1) if tokens > 1 else None)
 
 
-def _gap_mask(slots: torch.Tensor) -> _Mask:
+def _over_gaps(slots: torch.Tensor, like: torch.Tensor) -> _Sight:
     """`slots` of shape (rows, slots): 0 where a row has not begun."""
-    added = torch.zeros(slots.shape).masked_fill_(slots == 0, float("-inf"))
-    return _Mask(added[:, None, None], causal=False)
+    return _Sight(like.new_zeros(slots.shape).masked_fill_(slots == 0, float("-inf"))[:, None, None])
 
 
 def lean_forward(network: PreTrainedModel, layers: int) -> LeanForward | None:

@@ -56,11 +56,9 @@ class PackedLinear(nn.Module):
 
 def packs(network: PreTrainedModel) -> bool:
     """Whether the weights of `network` can be packed: float32, on an x86 CPU, with a torch that has oneDNN."""
-    weights = next(network.parameters())
     mkldnn: Any = torch.backends.mkldnn
     return bool(
-        weights.device.type == "cpu"
-        and weights.dtype == torch.float32
+        all(weights.device.type == "cpu" and weights.dtype == torch.float32 for weights in network.parameters())
         and platform.machine().lower() in ("x86_64", "amd64")
         and mkldnn.is_available()
         and hasattr(torch.ops.mkldnn, "_linear_pointwise")

@@ -85,6 +85,39 @@ def test_the_lean_forward_pass_continues_any_beginning(
     assert room.get_seq_length() == len(TEXT)
 
 
+@pytest.mark.parametrize("known", [1, 2, 3, 9, 10, 11, 20, 39])
+@pytest.mark.parametrize("kind", ["llama", "qwen2"])
+def test_the_lean_forward_pass_sees_the_same_with_and_without_a_mask(
+    network: MakeNetwork, kind: str, known: int
+) -> None:
+    """On 40 tokens, what follows the first ten is read with rows too many, and what follows more with a mask."""
+    text = [number * 7 % 30 for number in range(40)]
+    expected = logits_of(network(kind), text)[-1]
+    lean = lean_forward(network(kind), layers=2)
+    assert lean
+    room = Room(2, 40)
+    with torch.inference_mode():
+        lean(torch.tensor([text[:known]]), room)
+        logits = lean(torch.tensor([text[known:]]), room)
+    assert torch.allclose(logits[0], expected, atol=1e-4, rtol=1e-4)
+
+
+def test_the_lean_masks_are_as_the_hidden_states_are_whatever_torch_takes_for_granted(local_model: MakeModel) -> None:
+    prompts = ["the quick brown fox jumps", "the quick brown fox over", "a"]
+    cold = local_model(warm=False)
+    expected = [cold.generate(prompt, max_new_tokens=8).token_ids for prompt in prompts]
+    usual, model = torch.get_default_dtype(), local_model(packed=True)
+    torch.set_default_dtype(torch.float64)
+    try:
+        together = local_model(packed=True).generate_batch(prompts, max_new_tokens=8)
+        alone = [model.generate(prompt, max_new_tokens=8) for prompt in prompts]
+    finally:
+        torch.set_default_dtype(usual)
+    assert [generation.token_ids for generation in alone] == expected
+    assert [generation.token_ids for generation in together] == expected
+    assert alone[1].cached_tokens
+
+
 @pytest.mark.parametrize(("kind", "settings"), OTHERS)
 def test_a_network_of_another_kind_keeps_its_own_forward_pass(
     network: MakeNetwork, kind: str, settings: dict[str, Any]
@@ -133,6 +166,9 @@ def test_a_network_that_looks_into_its_weights_is_left_as_it_was(network: MakeNe
 def test_only_float32_is_packed(network: MakeNetwork) -> None:
     assert packs(network())
     assert not packs(network().to(torch.bfloat16))
+    mixed = network()
+    mixed.lm_head.to(torch.bfloat16)  # the last of its parameters
+    assert not packs(mixed)
 
 
 @pytest.mark.parametrize("kind", ["llama", "qwen2", "qwen3"])
