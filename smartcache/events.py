@@ -78,7 +78,8 @@ class Events:
     strict: bool = False
     _counts: Counter[tuple[Kind, str]] = field(default_factory=Counter)
     _seconds: deque[float] = field(default_factory=lambda: deque(maxlen=1000))
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    # one that its holder may take again: a stream may end, and be counted, in the garbage collector
+    _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def emit(
         self, kind: Kind, reason: str = "", *, seconds: float = 0.0, count: int = 1, error: Exception | None = None

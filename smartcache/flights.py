@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import asynccontextmanager, contextmanager
@@ -25,8 +24,9 @@ class Flights:
 
     def __init__(self, max_wait_seconds: float = 120.0, *, on_given_up: Callable[[], object] = lambda: None) -> None:
         self._max_wait_seconds, self._on_given_up = max_wait_seconds, on_given_up
+        # No lock: a flight may end in the garbage collector, in the midst of anything, and each step here is one of a
+        # dict's own, which no thread sees halfway.
         self._flights: dict[str, Future[None]] = {}
-        self._lock = threading.Lock()
 
     @contextmanager
     def join(self, key: str | None) -> Iterator[None]:
@@ -62,18 +62,17 @@ class Flights:
         if key is None:
             return False, None
         held = frozenset(flight for flight in _aboard.get() if not flight.done())
-        with self._lock:
-            if key in self._flights:
-                return False, None if held else self._flights[key]
-            flight = self._flights[key] = Future()
+        mine: Future[None] = Future()
+        flight = self._flights.setdefault(key, mine)
+        if flight is not mine:
+            return False, None if held else flight
         _aboard.set(held | {flight})
         return True, flight
 
     def _leave(self, key: str | None, flight: Future[None] | None) -> None:
         if flight is None or key is None:
             return
-        with self._lock:
-            self._flights.pop(key, None)
+        self._flights.pop(key, None)
         flight.set_result(None)
 
 

@@ -44,11 +44,11 @@ def suffix_forward_seconds(model: LocalModel, prompt: str) -> float:
     on the clock. The one place of the benchmark that looks into a LocalModel."""
     tokens, decoder = model.tokens_of(prompt), model._decoder
     progress = Progress(tokens)
-    room = decoder._cache(progress, len(tokens))
+    room = decoder._cache(progress, 0)
     started = perf_counter()
     int(decoder._forward(tokens, progress.cached_tokens, room).argmax())
     seconds = perf_counter() - started
-    decoder._leave(tokens, room)  # the next run finds what it would have found without this one
+    decoder._leave(progress, tokens, room)  # the next run finds what it would have found without this one
     return seconds
 
 

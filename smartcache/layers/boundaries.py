@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from smartcache.layers.prefix_nodes import MARK
 from smartcache.storage.segments import Segment
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from smartcache.layers.prefixes import NoPrefixCache, PrefixCache
 
-MARK = -1  # no tokenizer has it
 TOKEN_BYTES = 36  # a number and the reference to it: what remembering a token takes
 MIN_TOKENS = 32  # a boundary nearer than this to the one before it costs more than it saves
 
@@ -99,11 +99,19 @@ class Boundaries(Generic[CutT, TailT]):
             best = max(found, key=lambda match: match.length)
             yield replace(best, parting=max(match.parting for match in found))
 
-    def store(self, fingerprint: str, tokens: Sequence[int], state: Stretch[CutT, TailT]) -> bool:
-        """Keep the state at the end of `tokens`; whether it is new here and found room."""
+    def store(
+        self, fingerprint: str, tokens: Sequence[int], state: Stretch[CutT, TailT], *, begun: int | None = None
+    ) -> bool:
+        """Keep the state at the end of `tokens`; whether it is new here and found room. `begun`: as in PrefixCache."""
         if state.tokens != len(tokens) or state.tail is None:
             raise ValueError(f"the state must be that at the end of the {len(tokens)} tokens, with its tail")
-        return self._prefixes.store(fingerprint, (*tokens, MARK), state) > 0
+        return self._prefixes.store(fingerprint, (*tokens, MARK), state, begun=begun) > 0
+
+    def forget(self, fingerprint: str, tokens: Sequence[int]) -> int:
+        """Drop all boundaries of texts that begin with `tokens`, and the one that reading just these leaves before the
+        last of them; how many tokens lost their state in memory."""
+        dropped = self._prefixes.forget(fingerprint, tokens)
+        return dropped + (self._prefixes.forget(fingerprint, (*tokens[:-1], MARK)) if tokens else 0)
 
     def _longest(self, pinned: ExitStack, fingerprint: str, tokens: tuple[int, ...]) -> BoundaryMatch[CutT, TailT]:
         known = pinned.enter_context(self._prefixes.match(fingerprint, tokens))

@@ -18,7 +18,8 @@ from smartcache.layers.prefix_nodes import path_to
 from smartcache.layers.tiered import Tiered
 from smartcache.storage.chains import shared_length
 from smartcache.storage.segments import Segment, SegmentT, is_exact
-from smartcache.storage.tiers import Continuation, Tiers
+from smartcache.storage.tiers import Tiers
+from smartcache.storage.transit import Continuation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -50,11 +51,11 @@ class PrefixCache(Tiered[SegmentT]):
     """States by token prefix, within `max_bytes` over all fingerprints together.
 
     A fingerprint names whatever makes state valid (weights, adapter, dtype, …): prefixes of two fingerprints never
-    meet. There are no scopes: tenants that must not tell each other's prompts by the time to a first token need a cache
-    each. Tokens are compared one by one, never by hash alone. When room is needed, leaves go, in the order of the
-    `policy` (lru, lfu, fifo, arc, lirs, lfu-da or adaptive), and never what a match has in use. A match counts as a
-    use, storing does not. Any number of threads may call; the lock is held while the tree is
-    read or changed, not while a caller uses its match.
+    meet. Scopes are not known here: who keeps them apart, as a LocalModel does, gives each a fingerprint of its own.
+    Tokens are compared one by one, never by hash alone. When room is needed, leaves go, in the order of the `policy`
+    (lru, lfu, fifo, arc, lirs, lfu-da or adaptive), and never what a match has in use. A match counts as a use, storing
+    does not. Any number of threads may call; the lock is held while the tree is read or changed, not while a caller
+    uses its match.
 
     With a `disk_path` (or `ram_max_bytes`, for state on another device) what is stored is also written there in the
     background, and what the tree does not hold is fetched from there, if that is sooner than computing it. It survives
@@ -90,6 +91,11 @@ class PrefixCache(Tiered[SegmentT]):
         self._tokens = 0
         self._forgotten = 0  # how many times: what was fetched before must not come back after
 
+    @property
+    def forgets(self) -> int:
+        """How many times something was forgotten, or all cleared."""
+        return self._forgotten
+
     def __len__(self) -> int:
         """How many tokens have their state here."""
         return self._tokens
@@ -111,8 +117,9 @@ class PrefixCache(Tiered[SegmentT]):
                 found = self._continued(fingerprint, wanted, found, pins)
             yield found
 
-    def store(self, fingerprint: str, tokens: Sequence[int], state: SegmentT) -> int:
-        """Keep the state of `tokens[: len(state)]`; how many of its tokens are new here.
+    def store(self, fingerprint: str, tokens: Sequence[int], state: SegmentT, *, begun: int | None = None) -> int:
+        """Keep the state of `tokens[: len(state)]`; how many of its tokens are new here. `begun` is what `forgets` was
+        when the state began to be computed: if something was forgotten since, nothing is stored.
 
         Only the part that is not known yet is sliced out of `state`, so a view of memory that lives on may be given. If
         that part finds no room beside what is in use, nothing is stored and the result is 0.
@@ -125,6 +132,8 @@ class PrefixCache(Tiered[SegmentT]):
                 return 0
             segment = state[known.length : len(tokens)]
             with self._lock:
+                if begun is not None and begun != self._forgotten:
+                    return 0
                 new = self._insert(fingerprint, tokens, known.length, segment)
                 # not if what it continues was forgotten meanwhile
                 if self._tiers.active and self._walk(fingerprint, tokens)[1] >= known.length:
@@ -137,7 +146,8 @@ class PrefixCache(Tiered[SegmentT]):
         with self._tiers.paused():
             dropped = self._forget_here(fingerprint, tuple(tokens))
             self._tiers.forget(fingerprint, tuple(tokens))
-            return dropped
+        self._tell()
+        return dropped
 
     def clear(self) -> None:
         """Drop everything, on disk too. A match in use keeps the segments that it was handed."""
@@ -149,6 +159,7 @@ class PrefixCache(Tiered[SegmentT]):
                 self._policy = eviction_policy(self.policy, self.max_bytes)
                 self._bytes = self._tokens = 0
             self._tiers.clear()
+        self._tell()
 
     def _forget_here(self, fingerprint: str, tokens: tuple[int, ...]) -> int:
         with self._lock:
@@ -158,7 +169,7 @@ class PrefixCache(Tiered[SegmentT]):
                 return 0
             node = path[-1]
             # what leads to one forgotten sequence only is part of that sequence
-            while node.parent is not None and node.parent.parent is not None and len(node.parent.children) == 1:
+            while node.parent is not None and node.parent.parent is not None and node.parent.branches == 1:
                 node = node.parent
             before = self._tokens
             self._drop_tree(node)
@@ -308,6 +319,7 @@ class NoPrefixCache(Tiered[Any]):
     """A prefix cache that never knows anything: the baseline, with the interface of the real one."""
 
     max_bytes = 0
+    forgets = 0
 
     def __init__(self) -> None:
         super().__init__(Tiers())
@@ -322,7 +334,7 @@ class NoPrefixCache(Tiered[Any]):
     def match(self, fingerprint: str, tokens: Sequence[int]) -> Iterator[PrefixMatch[Any]]:
         yield PrefixMatch()
 
-    def store(self, fingerprint: str, tokens: Sequence[int], state: Segment) -> int:
+    def store(self, fingerprint: str, tokens: Sequence[int], state: Segment, *, begun: int | None = None) -> int:
         return 0
 
     def forget(self, fingerprint: str, tokens: Sequence[int] = ()) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, Self
+from typing import TYPE_CHECKING, Generic, Protocol, Self
+from weakref import WeakSet
 
 from smartcache.storage.segments import SegmentT
 
@@ -11,11 +12,30 @@ if TYPE_CHECKING:
     from smartcache.storage.tiers import Tiers, TierUsage
 
 
+class Forgetful(Protocol):
+    """Holds state beside a prefix cache."""
+
+    def clear(self) -> None: ...
+
+
 class Tiered(Generic[SegmentT]):
     """A cache above `tiers`: what is queued has been written once it is closed, or its process has ended."""
 
     def __init__(self, tiers: Tiers[SegmentT]) -> None:
         self._tiers = tiers
+        self._told: WeakSet[Forgetful] = WeakSet()
+
+    @property
+    def has_tiers(self) -> bool:
+        return self._tiers.active
+
+    def tell_of_forgetting(self, holder: Forgetful) -> None:
+        """Clear `holder`, as long as it lives, whenever something is forgotten here: it may hold a part of that."""
+        self._told.add(holder)
+
+    def _tell(self) -> None:
+        for holder in list(self._told):
+            holder.clear()
 
     def __enter__(self) -> Self:
         return self

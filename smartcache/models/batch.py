@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
@@ -15,15 +16,13 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 
 from smartcache.models.batch_room import BatchRoom
-from smartcache.models.decoding import Decoder, Progress
+from smartcache.models.decoding import MAX_FIRST_TOKENS, Decoder, Progress
 from smartcache.models.kv import KVSegment, Room
+from smartcache.storage.chains import shared_length
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from transformers import PreTrainedModel
-
-    from smartcache.layers.prefixes import NoPrefixCache, PrefixCache
     from smartcache.models.sampling import TokenChooser
 
 
@@ -33,8 +32,9 @@ class Row(Protocol):
     progress: Progress
     limit: int
     choose: TokenChooser
-    ended: bool
 
+    @property
+    def ended(self) -> bool: ...
     def take(self, token: int) -> str: ...
     def finish(self) -> str: ...
 
@@ -42,24 +42,16 @@ class Row(Protocol):
 class BatchDecoder(Decoder):
     """A decoder that also writes after several prompts at once, each as it would alone."""
 
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        prefixes: PrefixCache[KVSegment] | NoPrefixCache,
-        fingerprint: str,
-        *,
-        packed: bool = False,
-    ) -> None:
-        super().__init__(model, prefixes, fingerprint, packed=packed)
-        # A shorter text has empty slots before it, and only these two tell the model so.
-        self._takes_gaps = {"attention_mask", "position_ids"} <= set(inspect.signature(model.forward).parameters)
-
     def run_together(self, rows: Sequence[Row], max_rows: int) -> None:
         """Write all rows, at most `max_rows` of them in one forward."""
         if not self.keeps_any_token:  # this state cannot be cut, so none of it can be shared
             for row in rows:
                 self._write_alone(row)
             return
+        self._settle_broken_off()
+        begun = self._prefixes.forgets
+        for row in rows:
+            row.progress.begun = begun  # of all: a row may rest on what one before it computed
         order = _by_branches([row.progress.prompt for row in rows])
         texts = [_Text(rows[number], list(rows[number].progress.prompt)) for number in order]
         size = max_rows if self._takes_gaps else 1
@@ -83,7 +75,8 @@ class BatchDecoder(Decoder):
             own = room.row(number) if room else Room(self._layers_kept, len(text.tokens))
             read = self._read(text.row.progress, own, read)
             if room is None:  # the first one shows what state looks like
-                room = BatchRoom(read.state, [len(other.tokens) for other in group], max(t.row.limit for t in group))
+                more = min(max(other.row.limit for other in group), MAX_FIRST_TOKENS)
+                room = BatchRoom(read.state, [len(other.tokens) for other in group], more)
                 room.row(0).place([read.state], len(read.prompt))
             assert read.logits is not None
             text.take(read.logits)
@@ -94,6 +87,11 @@ class BatchDecoder(Decoder):
         self._decode(group, room)
         return left
 
+    @cached_property
+    def _takes_gaps(self) -> bool:
+        """A shorter text has empty slots before it, and only these two tell the model so."""
+        return {"attention_mask", "position_ids"} <= set(inspect.signature(self._model.forward).parameters)
+
     @property
     def _layers_kept(self) -> int:
         assert isinstance(self._layers, int)
@@ -103,7 +101,7 @@ class BatchDecoder(Decoder):
         """Compute a prompt into the empty `room`, as far as it is not known and not shared with the one `before`."""
         started = perf_counter()
         prompt = progress.prompt
-        shared = min(_shared_length(before.prompt, prompt), len(prompt) - 1) if before else 0
+        shared = min(shared_length(before.prompt, prompt), len(prompt) - 1) if before else 0
         if before and before.logits is not None and before.prompt == prompt:
             room.place([before.state], len(prompt))
             progress.cached_tokens, progress.exact = shared, room.exact  # as for a prompt that is known in full
@@ -116,7 +114,7 @@ class BatchDecoder(Decoder):
         progress.exact = room.exact
         progress.placed_seconds = perf_counter() - started
         logits = self._forward(prompt, progress.cached_tokens, room)
-        self._keep(prompt, len(prompt), room, progress.scope)
+        self._keep(progress, prompt, len(prompt), room)
         return _Read(prompt, room.state(len(prompt)), logits)
 
     def _place_known(self, progress: Progress, room: Room, shared: int) -> int:
@@ -128,7 +126,7 @@ class BatchDecoder(Decoder):
                     return known.length
         except Exception:  # a prefix that cannot be had is computed: trouble in reuse is never the caller's
             self._count_bypass("known prefix could not be placed")
-            room.cut(0)
+            room.begin_again()
         return 0
 
     def _decode(self, texts: list[_Text], room: BatchRoom) -> None:
@@ -139,7 +137,7 @@ class BatchDecoder(Decoder):
             logits = self._forward_all([text.tokens[-1] for text in texts], room, together)
             for text, own in zip(texts, logits[:, None], strict=True):
                 text.take(own)
-            if self._dismiss(texts, room):
+            if self._dismiss(texts, room) or room.grow():
                 together = room.together() if texts else None
 
     def _dismiss(self, texts: list[_Text], room: BatchRoom) -> bool:
@@ -150,7 +148,7 @@ class BatchDecoder(Decoder):
             if len(text.row.progress.tokens) > 1:  # the prompt alone is kept already
                 own = room.row(number)
                 own.exact = text.row.progress.exact
-                self._keep(text.tokens, len(text.tokens) - 1, own, text.row.progress.scope)
+                self._keep(text.row.progress, text.tokens, len(text.tokens) - 1, own)
             text.row.finish()
             room.leave(number)
             texts[number] = texts[-1]
@@ -199,7 +197,7 @@ class _Read:
 
     def cut_to(self, prompt: list[int]) -> _Read | None:
         """What `prompt` shares with it, in memory of its own."""
-        shared = _shared_length(self.prompt, prompt)
+        shared = shared_length(self.prompt, prompt)
         whole = shared == len(self.prompt)
         return _Read(self.prompt[:shared], self.state[:shared], self.logits if whole else None) if shared else None
 
@@ -208,7 +206,7 @@ def _by_branches(prompts: list[list[int]]) -> list[int]:
     """The prompts' numbers in an order where no earlier one shares more with a prompt than the one just before it: a
     walk of their tree, in each branch the first prompt first."""
     ranked = sorted(range(len(prompts)), key=prompts.__getitem__)
-    shared = [0, *(_shared_length(prompts[left], prompts[right]) for left, right in pairwise(ranked))]
+    shared = [0, *(shared_length(prompts[left], prompts[right]) for left, right in pairwise(ranked))]
     order, branches = [], [range(len(ranked))] if ranked else []
     while branches:
         branch = branches.pop()
@@ -220,8 +218,3 @@ def _by_branches(prompts: list[list[int]]) -> list[int]:
         parts = [range(start, stop) for start, stop in pairwise(cuts)]
         branches += sorted(parts, key=lambda part: min(ranked[at] for at in part), reverse=True)
     return order
-
-
-def _shared_length(left: list[int], right: list[int]) -> int:
-    """How many leading tokens are equal."""
-    return next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))

@@ -26,6 +26,17 @@ class BatchRoom:
                 for keys, values in like.layers
             ]
 
+    def grow(self) -> bool:
+        """See to it that each text can have one more token; whether that took other memory, and rooms are to be made
+        anew."""
+        capacity = self._memory[0][0].shape[-2]
+        if self.filled < capacity:
+            return False
+        with torch.inference_mode():
+            left = self._views(slice(len(self._gaps)), 0)
+            self._memory = [(_grown(keys, 2 * capacity), _grown(values, 2 * capacity)) for keys, values in left]
+        return True
+
     def row(self, number: int) -> Room:
         """The empty room of one text."""
         return Room.over(self._views(slice(number, number + 1), self._gaps[number]), 0)
@@ -65,4 +76,11 @@ def _memory(like: torch.Tensor, gaps: list[int], capacity: int) -> torch.Tensor:
     memory = torch.empty((len(gaps), heads, capacity, width), dtype=like.dtype, device=like.device)
     for number, gap in enumerate(gaps):
         memory[number, :, :gap].zero_()  # what is masked must still be a number: 0 times NaN is NaN
+    return memory
+
+
+def _grown(states: torch.Tensor, capacity: int) -> torch.Tensor:
+    rows, heads, filled, width = states.shape
+    memory = states.new_empty((rows, heads, capacity, width))
+    memory[:, :, :filled].copy_(states)
     return memory

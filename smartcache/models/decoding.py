@@ -7,7 +7,7 @@ the lock for one forward pass at a time, so that generations of several threads 
 from __future__ import annotations
 
 import inspect
-from collections import Counter
+from collections import Counter, deque
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from threading import Lock
@@ -23,12 +23,15 @@ from smartcache.models.rooms import IdleRooms
 from smartcache.models.snapshots import BoundedRoom, KVBoundaries, takes_boundaries
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterator, Sequence
 
     from transformers import Cache, PreTrainedModel
 
     from smartcache.layers.prefixes import NoPrefixCache, PrefixCache, PrefixMatch
     from smartcache.models.sampling import TokenChooser
+
+
+MAX_FIRST_TOKENS = 1_024  # room for so many new ones at first: few generations write as many as they may
 
 
 @dataclass(slots=True)
@@ -42,6 +45,18 @@ class Progress:
     exact: bool = True
     placed_seconds: float = 0.0
     first_token_seconds: float = 0.0
+    ended: bool = False  # by what was written
+    begun: int = 0  # how often the prefix cache had forgotten something then
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Left:
+    """A generation that is over: what was read and written, and how much of it is computed in `cache`."""
+
+    progress: Progress
+    text: list[int]
+    computed: int
+    cache: Cache | None
 
 
 class Decoder:
@@ -71,6 +86,8 @@ class Decoder:
         self._told_positions = isinstance(self._layers, str) and "position_ids" in accepted
         self._boundaries: KVBoundaries | None = KVBoundaries(cast(Any, prefixes)) if bounded else None
         self.bypasses: Counter[str] = Counter()
+        self._broken_off: deque[_Left] = deque()
+        prefixes.tell_of_forgetting(self._idle)
 
     @property
     def keeps_any_token(self) -> bool:
@@ -79,11 +96,13 @@ class Decoder:
 
     def run(self, progress: Progress, limit: int, choose: TokenChooser) -> Generator[int, None, None]:
         """At most `limit` tokens after `progress.prompt`; the caller decides where to end sooner."""
+        self._settle_broken_off()
         started = perf_counter()
-        cache = self._cache(progress, len(progress.prompt) + limit)
+        cache = self._cache(progress, limit)
         progress.placed_seconds = perf_counter() - started
         text = list(progress.prompt)
         computed = self._advance(text, progress.cached_tokens, cache)
+        settles = True
         try:
             for number in range(limit):
                 logits = self._forward(text, computed, cache)
@@ -97,25 +116,59 @@ class Decoder:
                     self._prefixes.computed(self._fingerprint, new, seconds - progress.placed_seconds)
                 yield token
                 if number == 0:  # the first token is out; others may use the prompt while the rest is written
-                    self._keep(text, computed, cache, progress.scope)
+                    self._keep(progress, text, computed, cache)
+        except GeneratorExit:
+            # A reader that leaves may be the garbage collector, in the midst of anything: it must wait for no lock.
+            settles = progress.ended
+            raise
         finally:
-            self._keep(text, computed, cache, progress.scope)
-            self._leave(text[:computed], cache)
+            left = _Left(progress, text, computed, cache)
+            if settles:
+                self._settle(left)
+            else:
+                self._broken_off.append(left)  # for the next one who comes
+
+    def example(self) -> KVSegment:
+        """State of this model, of one token: what it is made of shows in it."""
+        assert isinstance(self._layers, int)
+        room = Room(self._layers, 1)
+        self._forward([0], 0, room)
+        return room.state(1)[:1]
 
     def warm(self, tokens: list[int], scope: str) -> None:
         """Compute and keep the state of all `tokens`."""
         # a match leaves out the last token: here none may be left out
+        self._settle_broken_off()
         progress = Progress([*tokens, tokens[-1]], scope)
-        cache = self._cache(progress, len(tokens))
+        cache = self._cache(progress, 0)
         if isinstance(cache, Room | BoundedRoom) and progress.cached_tokens < len(tokens):
             computed = self._advance(tokens, progress.cached_tokens, cache)
             if computed < len(tokens):
                 self._forward(tokens, computed, cache)
-            self._keep(tokens, len(tokens), cache, scope)
-            self._leave(tokens, cache)
+            self._settle(_Left(progress, tokens, len(tokens), cache))
 
-    def _cache(self, progress: Progress, capacity: int) -> Cache | None:
-        """A cache that holds what is known of the prompt; `None` where the model takes none."""
+    def forget(self, tokens: Sequence[int], scope: str) -> int:
+        """Delete the state of what begins with `tokens`; how many tokens lost theirs in memory."""
+        return (self._boundaries or self._prefixes).forget(self.tree(scope), tokens)
+
+    def _settle(self, left: _Left) -> None:
+        """Keep what a generation computed, and leave its room to who comes next."""
+        self._keep(left.progress, left.text, left.computed, left.cache)
+        self._leave(left.progress, left.text[: left.computed], left.cache)
+
+    def _settle_broken_off(self) -> None:
+        while self._broken_off:
+            try:
+                left = self._broken_off.popleft()
+            except IndexError:  # another thread was quicker
+                return
+            self._settle(left)
+
+    def _cache(self, progress: Progress, limit: int) -> Cache | None:
+        """A cache that holds what is known of the prompt, with place for it and some of the `limit` tokens to be
+        written; `None` where the model takes none."""
+        progress.begun = self._prefixes.forgets
+        capacity = len(progress.prompt) + min(limit, MAX_FIRST_TOKENS)
         if self._boundaries is not None:
             return self._bounded_room(progress, self._boundaries, capacity)
         if isinstance(self._layers, str):
@@ -134,12 +187,12 @@ class Decoder:
     def _bounded_room(self, progress: Progress, boundaries: KVBoundaries, capacity: int) -> BoundedRoom:
         """A room that begins at the longest boundary of the prompt that is stored."""
         config, prompt_tokens, keeps = self._model.config, len(progress.prompt), self._prefixes.max_bytes > 0
-        trees = [self._tree(scope) for scope in dict.fromkeys((progress.scope, ""))]
+        trees = [self.tree(scope) for scope in dict.fromkeys((progress.scope, ""))]
         room = BoundedRoom(config, capacity)
         try:
             with boundaries.match(trees, progress.prompt) as known:
                 room.begin(known, prompt_tokens, keeps=keeps)
-        except Exception:
+        except Exception:  # as above: what cannot be had is computed
             self._count_bypass("known prefix could not be placed")
             return BoundedRoom(config, capacity)
         progress.cached_tokens = known.length
@@ -154,7 +207,7 @@ class Decoder:
             computed = end
             try:
                 cache.mark(end)
-            except Exception:
+            except Exception:  # as in _keep: the generation goes on without this boundary
                 self._count_bypass("state could not be kept")
         return computed
 
@@ -172,22 +225,25 @@ class Decoder:
             logits: torch.Tensor = self._model(input_ids=ids, **carried, **self._last_only).logits
             return logits[:, -1].float()
 
-    def _keep(self, text: list[int], computed: int, cache: Cache | None, scope: str) -> None:
+    def _keep(self, progress: Progress, text: list[int], computed: int, cache: Cache | None) -> None:
+        tree = self.tree(progress.scope)
         try:
             if isinstance(cache, BoundedRoom) and self._boundaries is not None:
-                cache.keep(self._boundaries, self._tree(scope), text, computed)
+                cache.keep(self._boundaries, tree, text, computed, begun=progress.begun)
             elif isinstance(cache, Room) and computed:
-                self._prefixes.store(self._tree(scope), text, cache.state(computed))
+                self._prefixes.store(tree, text, cache.state(computed), begun=progress.begun)
         except Exception:  # the caller has a right answer: trouble in keeping the state is ours alone
             self._count_bypass("state could not be kept")
 
-    def _leave(self, tokens: list[int], cache: Cache | None) -> None:
+    def _leave(self, progress: Progress, tokens: list[int], cache: Cache | None) -> None:
         """Leave the room to who comes next. Where nothing is kept, nothing is left."""
         budget = self._prefixes.max_bytes
         if isinstance(cache, Room) and tokens and budget:
             self._idle.give(tokens, cache, budget - self._prefixes.bytes())
+            if progress.begun != self._prefixes.forgets:  # it may hold what was forgotten meanwhile
+                self._idle.clear()
 
-    def _tree(self, scope: str) -> str:
+    def tree(self, scope: str) -> str:
         """Under which state is kept: what one scope computed, no other finds, not even by how quick it is."""
         return f"{self._fingerprint}/{scope}" if scope else self._fingerprint
 
@@ -195,9 +251,11 @@ class Decoder:
     def _known(self, progress: Progress) -> Iterator[PrefixMatch[KVSegment]]:
         """The longest prefix known in the generation's scope, or to all: the scope "" is everyone's."""
         with ExitStack() as pinned:
-            scopes = dict.fromkeys((progress.scope, ""))
-            found = [pinned.enter_context(self._prefixes.match(self._tree(s), progress.prompt)) for s in scopes]
-            yield max(found, key=lambda match: match.length)
+            best = pinned.enter_context(self._prefixes.match(self.tree(progress.scope), progress.prompt))
+            if progress.scope and best.length < len(progress.prompt) - 1:
+                everyones = pinned.enter_context(self._prefixes.match(self.tree(""), progress.prompt))
+                best = max(best, everyones, key=lambda match: match.length)
+            yield best
 
     def _count_bypass(self, reason: str) -> None:
         with self._lock:

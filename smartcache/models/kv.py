@@ -47,6 +47,7 @@ class Room(Cache):
 
     def __init__(self, layer_count: int, capacity: int) -> None:
         self.exact = True
+        self._is_lent = False
         self._rooms = [_RoomLayer(capacity) for _ in range(layer_count)]
         super().__init__(layers=list(self._rooms))
 
@@ -54,6 +55,7 @@ class Room(Cache):
     def over(cls, memory: Sequence[tuple[torch.Tensor, torch.Tensor]], filled: int) -> Self:
         """A room in `memory`, keys and values by layer, which stays the caller's and holds `filled` tokens so far."""
         room = cls(len(memory), memory[0][0].shape[-2])
+        room._is_lent = True
         for layer, lent in zip(room._rooms, memory, strict=True):
             layer.borrow(lent, filled)
         return room
@@ -70,6 +72,15 @@ class Room(Cache):
         """Hold the first `length` tokens only."""
         for layer in self._rooms:
             layer.cut(length)
+
+    def begin_again(self) -> None:
+        """Hold nothing, where placing failed halfway: memory of its own may have been laid out for other state."""
+        self.exact = True
+        for layer in self._rooms:
+            if self._is_lent:
+                layer.cut(0)
+            else:
+                layer.let_go()
 
     @property
     def nbytes(self) -> int:
@@ -129,6 +140,10 @@ class _RoomLayer(DynamicLayer):
     def cut(self, length: int) -> None:
         if self._room is not None:
             self.fill_to(length)
+
+    def let_go(self) -> None:
+        self._room = self.keys = self.values = None
+        self.is_initialized = False
 
     @property
     def nbytes(self) -> int:

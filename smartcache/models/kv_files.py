@@ -32,14 +32,14 @@ class KVFiles:
     step, and by how much at most is measured and kept with it.
     """
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, example: KVSegment) -> None:
+        """`example`: state as this model computes it; what is read must be of the same form."""
         self._device = device
-        self._form: list[tuple[torch.dtype, int, int]] | None = None  # as this model computes it, once it has
+        self._form = _form([tensor for layer in example.layers for tensor in layer])
 
     def pack(self, segment: KVSegment, compress: str | None) -> Packed:
         with torch.inference_mode():
             tensors = [tensor.to("cpu").contiguous() for layer in segment.layers for tensor in layer]
-            self._form = _form(tensors)
             if compress is None:
                 return Packed({_name(number): _array(tensor) for number, tensor in enumerate(tensors)})
             arrays: dict[str, Array] = {}
@@ -58,7 +58,7 @@ class KVFiles:
             raise ValueError(f"no KV state: {error!r}") from error
         if not tensors or len(tensors) % 2 or len({tensor.shape[-2] for tensor in tensors}) != 1:
             raise ValueError("no KV state: its layers are not alike")
-        if self._form not in (None, _form(tensors)):
+        if self._form != _form(tensors):
             raise ValueError("the KV state of another model")
         layers = tuple(zip(tensors[::2], tensors[1::2], strict=True))
         return KVSegment(layers, exact="dtype" not in packed.label)

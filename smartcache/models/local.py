@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import deque
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from textwrap import shorten
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 MAX_REASON_LETTERS = 200
 MAX_ROWS = 16
+MAX_UNCOUNTED = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +83,14 @@ class LocalModel:
             PrefixCache() if prefix_cache is None else prefix_cache
         )
         self._decoder = BatchDecoder(model, self.prefix_cache, self.fingerprint, packed=packed)
-        if self._decoder.keeps_any_token:  # files hold what can be cut at any token
-            self.prefix_cache.use_codec(self.fingerprint, KVFiles(model.device))
+        if self.prefix_cache.has_tiers and self._decoder.keeps_any_token:  # files hold what can be cut at any token
+            self.prefix_cache.use_codec(self.fingerprint, KVFiles(model.device, self._decoder.example()))
         self._ends = _end_tokens(model, tokenizer)
         self._context_tokens: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._usage_lock = Lock()
         self._usage = Usage()
+        # A generation may end in the garbage collector, which must wait for no lock: it only leaves word.
+        self._done: deque[Progress] = deque()
 
     @classmethod
     def load(
@@ -132,7 +136,15 @@ class LocalModel:
     @property
     def usage(self) -> Usage:
         with self._usage_lock:
-            return self._usage
+            while self._done:
+                progress = self._done.popleft()
+                self._usage = Usage(
+                    self._usage.generations + 1,
+                    self._usage.prompt_tokens + len(progress.prompt),
+                    self._usage.cached_tokens + progress.cached_tokens,
+                    self._usage.generated_tokens + len(progress.tokens),
+                )
+            return replace(self._usage, bypasses=dict(self._decoder.bypasses))
 
     def generate(
         self,
@@ -178,7 +190,7 @@ class LocalModel:
             self._decoder.run_together(runs, max_rows)
         finally:
             for run in runs:
-                self._count(run.progress)
+                self._done.append(run.progress)
         return [run.generation() for run in runs]
 
     def stream(
@@ -212,6 +224,12 @@ class LocalModel:
         for prefix in prefixes:
             self._decoder.warm(self._checked(self._tokens.beginning(prefix)), scope)
 
+    def forget(self, prefix: Prompt | None = None, *, scope: str = "") -> int:
+        """Delete the state of all texts that begin with `prefix`, or without one of all, that was computed in `scope`:
+        here, in the lower tiers, and what is under way. How many tokens lost their state in memory."""
+        tokens = () if prefix is None else self._tokens.beginning(prefix)
+        return self._decoder.forget(tokens, scope)
+
     def _run(
         self,
         tokens: list[int],
@@ -226,8 +244,10 @@ class LocalModel:
         pieces = TextPieces(self._tokens, stop)
         if self._context_tokens is not None:
             max_new_tokens = min(max_new_tokens, self._context_tokens - len(tokens) + 1)
+        if len(self._done) > MAX_UNCOUNTED:
+            self.usage  # noqa: B018 - asking counts them
         progress = Progress(tokens, current_scope() if scope is None else scope)
-        return Run(self._decoder, progress, max_new_tokens, rule, pieces, self._ends, self._count)
+        return Run(self._decoder, progress, max_new_tokens, rule, pieces, self._ends, self._done.append)
 
     def _read_all(self, prompts: Sequence[Prompt]) -> list[list[int]]:
         if isinstance(prompts, str) or any(isinstance(prompt, Turn) for prompt in prompts):
@@ -248,17 +268,6 @@ class LocalModel:
         if self._context_tokens is not None and len(tokens) > self._context_tokens:
             raise ValueError(f"the prompt has {len(tokens)} tokens; this model's context is {self._context_tokens}")
         return tokens
-
-    def _count(self, progress: Progress) -> None:
-        with self._usage_lock:
-            before = self._usage
-            self._usage = Usage(
-                before.generations + 1,
-                before.prompt_tokens + len(progress.prompt),
-                before.cached_tokens + progress.cached_tokens,
-                before.generated_tokens + len(progress.tokens),
-                dict(self._decoder.bypasses),
-            )
 
 
 def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:

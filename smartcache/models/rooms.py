@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from smartcache.storage.chains import shared_length
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -41,7 +43,7 @@ class IdleRooms:
                 return None
             self._rooms.remove(idle)
         # a room whose state is no longer exact lends its memory only: what is known may be better
-        idle.room.cut(min(known, _agreed(idle.tokens, tokens)) if idle.room.exact else 0)
+        idle.room.cut(min(known, shared_length(idle.tokens, tokens)) if idle.room.exact else 0)
         return idle.room
 
     def give(self, tokens: Sequence[int], room: Room, spare_bytes: int) -> None:
@@ -55,6 +57,11 @@ class IdleRooms:
             ):
                 del self._rooms[0]
 
+    def clear(self) -> None:
+        """Let go of all rooms."""
+        with self._lock:
+            self._rooms.clear()
+
     def _continued(self, tokens: Sequence[int]) -> _Idle | None:
         """The room that holds the most of what `tokens` begin with, and nothing else."""
         begun = [idle for idle in self._rooms if idle.tokens and list(tokens[: len(idle.tokens)]) == idle.tokens]
@@ -65,8 +72,3 @@ class IdleRooms:
 class _Idle:
     tokens: list[int]
     room: Room
-
-
-def _agreed(left: Sequence[int], right: Sequence[int]) -> int:
-    """How many leading tokens are equal."""
-    return next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))

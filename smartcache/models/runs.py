@@ -51,7 +51,6 @@ class Run:
         count: Callable[[Progress], None],
     ) -> None:
         self.progress, self.limit, self.choose = progress, limit, choose
-        self.ended = False
         self._decoder, self._pieces, self._ends, self._count = decoder, pieces, ends, count
         self._finish_reason: Literal["stop", "length"] = "length"
         self._text: list[str] = []
@@ -71,13 +70,17 @@ class Run:
 
     def take(self, token: int) -> str:
         """The text that is certain with one more token; `ended` tells then whether it was the last."""
-        self.ended = token in self._ends
+        self.progress.ended = token in self._ends
         if self.ended:
             self._finish_reason = "stop"
             return ""
         self._text.append(self._pieces.push(token))
-        self.ended = self._pieces.stopped
+        self.progress.ended = self._pieces.stopped
         return self._text[-1]
+
+    @property
+    def ended(self) -> bool:
+        return self.progress.ended
 
     def finish(self) -> str:
         """The text that was held back; no token comes any more."""

@@ -105,21 +105,24 @@ class BoundedRoom(DynamicCache):
         """Hold on to the state after `end` tokens, the last that were read."""
         self._tails[end] = self._tail(end)
 
-    def keep(self, boundaries: KVBoundaries, tree: str, text: Sequence[int], computed: int) -> None:
-        """Store the boundaries among the first `computed` tokens of `text`, all that were read."""
+    def keep(self, boundaries: KVBoundaries, tree: str, text: Sequence[int], computed: int, *, begun: int) -> None:
+        """Store the boundaries among the first `computed` tokens of `text`, all that were read; `begun` is for the
+        prefix cache."""
         if not self._whole:
             return
-        for end in sorted({*self.ends, computed} - {self._prompt_tokens}):
-            if end > computed or (self._recurrent and end not in self._tails and end < computed):
-                continue
-            cut = self._cut.state(end) if self._cut is not None else None
-            tail = self._tails.pop(end, None) or self._tail(end)
-            boundaries.store(tree, text[:end], Stretch(end, cut, tail))
-        self.ends = []
-        for layer in self._windows():
-            if layer.record_past:
-                layer.crop(0)  # back to the window alone
-                layer.record_past = False
+        try:
+            for end in sorted({*self.ends, computed} - {self._prompt_tokens}):
+                if end > computed or (self._recurrent and end not in self._tails and end < computed):
+                    continue
+                cut = self._cut.state(end) if self._cut is not None else None
+                tail = self._tails.pop(end, None) or self._tail(end)
+                boundaries.store(tree, text[:end], Stretch(end, cut, tail), begun=begun)
+        finally:  # trouble here must not let the windows grow on
+            self.ends = []
+            for layer in self._windows():
+                if layer.record_past:
+                    layer.crop(0)  # back to the window alone
+                    layer.record_past = False
 
     def _tail(self, end: int) -> Tail:
         with torch.inference_mode():

@@ -236,7 +236,7 @@ class BrokenPrefixCache(NoPrefixCache):
     def match(self, fingerprint: str, tokens: Any) -> Any:
         raise MemoryError
 
-    def store(self, fingerprint: str, tokens: Any, state: Any) -> int:
+    def store(self, fingerprint: str, tokens: Any, state: Any, **about: Any) -> int:
         raise MemoryError
 
 
@@ -321,7 +321,7 @@ class AskingPrefixCache(NoPrefixCache):
         self.model: LocalModel | None = None
         self.answered: list[bool] = []
 
-    def store(self, fingerprint: str, tokens: Any, state: Any) -> int:
+    def store(self, fingerprint: str, tokens: Any, state: Any, **about: Any) -> int:
         if self.model and threading.current_thread().name != "other":
             asking = threading.Thread(
                 target=self.model.generate, args=("xyz",), kwargs={"max_new_tokens": 1}, name="other"

@@ -222,7 +222,7 @@ class BrokenPrefixCache(NoPrefixCache):
     def match(self, fingerprint: str, tokens: Any) -> Any:
         raise MemoryError
 
-    def store(self, fingerprint: str, tokens: Any, state: Any) -> int:
+    def store(self, fingerprint: str, tokens: Any, state: Any, **about: Any) -> int:
         raise MemoryError
 
 

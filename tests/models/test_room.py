@@ -9,10 +9,13 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the `local` extra")
 transformers = pytest.importorskip("transformers", reason="needs the `local` extra")
 
-from smartcache.models.kv import Room  # noqa: E402
+from smartcache.layers.prefixes import PrefixCache  # noqa: E402
+from smartcache.models import LocalModel  # noqa: E402
+from smartcache.models.decoding import MAX_FIRST_TOKENS  # noqa: E402
+from smartcache.models.kv import KVSegment, Room  # noqa: E402
 
 if TYPE_CHECKING:
-    from tests.models.conftest import MakeNetwork
+    from tests.models.conftest import MakeModel, MakeNetwork
 
 
 def logits(network: Any, cache: Any, *steps: list[int]) -> Any:
@@ -78,3 +81,65 @@ def test_a_slice_of_state_counts_the_bytes_it_holds(network: MakeNetwork) -> Non
     logits(network(), cache, [1, 2, 3, 4, 5])
     state = cache.state(5)
     assert state[:2].nbytes + state[2:].nbytes == state.nbytes == 2 * 2 * 2 * 5 * 8 * 4  # layers, k and v, heads, width
+
+
+@pytest.fixture
+def long_model(network: MakeNetwork, letter_tokenizer: Any) -> Any:
+    return LocalModel(network(max_position_embeddings=10**7), letter_tokenizer(), prefix_cache=PrefixCache(10**8))
+
+
+def room_bytes(model: Any) -> int:
+    model.warm(["z"])  # whoever comes next sees to the room that was left
+    return max(idle.room.nbytes for idle in model._decoder._idle._rooms)
+
+
+def test_memory_is_taken_for_what_is_written_not_for_what_may_be(long_model: Any) -> None:
+    stream = long_model.stream("ab", max_new_tokens=10**6)
+    assert len([next(stream) for _ in range(3)]) == 3
+    stream.close()
+    assert room_bytes(long_model) == 256 * (2 + MAX_FIRST_TOKENS)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("first", [1, 2, 5, 100])
+def test_a_generation_that_outgrows_its_room_goes_on(
+    local_model: MakeModel, monkeypatch: pytest.MonkeyPatch, first: int, packed: bool
+) -> None:
+    prompts = ["the quick", "a", "the quick brown fox"]
+    cold = local_model(warm=False)
+    expected = [cold.generate(prompt, max_new_tokens=24).token_ids for prompt in prompts]
+    monkeypatch.setattr("smartcache.models.decoding.MAX_FIRST_TOKENS", first)
+    monkeypatch.setattr("smartcache.models.batch.MAX_FIRST_TOKENS", first)
+    model = local_model(packed=packed)
+    assert [model.generate(prompt, max_new_tokens=24).token_ids for prompt in prompts] == expected
+    model = local_model(packed=packed)
+    together = model.generate_batch(prompts, max_new_tokens=24)
+    assert [generation.token_ids for generation in together] == expected
+    again = model.generate(prompts[2] + together[2].text, max_new_tokens=1)  # the rows were kept whole
+    assert again.cached_tokens == again.prompt_tokens - 1
+
+
+def test_a_batch_that_outgrows_its_room_while_some_have_left_goes_on(
+    local_model: MakeModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cold = local_model(warm=False)
+    prompts = ["the quick", "a", "the quick brown fox", "over"]
+    whole = [cold.generate(prompt, max_new_tokens=24).text for prompt in prompts]
+    stop = [whole[0][6:8], whole[1][2:4]]
+    expected = [cold.generate(prompt, max_new_tokens=24, stop=stop).text for prompt in prompts]
+    assert len({len(text) for text in expected}) > 2
+    monkeypatch.setattr("smartcache.models.batch.MAX_FIRST_TOKENS", 1)
+    together = local_model().generate_batch(prompts, max_new_tokens=24, stop=stop)
+    assert [generation.text for generation in together] == expected
+
+
+def test_a_room_that_begins_again_takes_state_of_any_form() -> None:
+    def state(heads: int) -> KVSegment:
+        ones = torch.ones(1, heads, 3, 4)
+        return KVSegment(((ones, ones), (ones, ones)))
+
+    again = room(8)
+    again.place([state(2)], 3)
+    again.begin_again()
+    again.place([state(5)], 3)
+    assert [keys.shape for keys, _ in again.state(3).layers] == [(1, 5, 3, 4)] * 2

@@ -1,0 +1,134 @@
+"""What is forgotten is gone: from the tree, the disk and the rooms, and what is under way does not bring it back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the `local` extra")
+
+from smartcache.layers.prefixes import PrefixCache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.models.conftest import MakeModel
+
+PROMPT = "the quick brown fox"
+WAYS: dict[str, Callable[[Any], object]] = {
+    "clear": lambda model: model.prefix_cache.clear(),
+    "forget all": lambda model: model.forget(),
+    "forget it": lambda model: model.forget(PROMPT),
+    "forget its beginning": lambda model: model.forget("the"),
+}
+every_way = pytest.mark.parametrize("forget", WAYS.values(), ids=WAYS.keys())
+every_kind = pytest.mark.parametrize("kind", ["llama", "sliding"])
+
+
+def on_disk(path: Path) -> PrefixCache[Any]:
+    return PrefixCache(10**8, disk_path=path, block_tokens=8)
+
+
+def left(model: Any, path: Path) -> tuple[int, int, int]:
+    """What holds state still: tokens in the tree, files, rooms."""
+    model.prefix_cache.flush()
+    return len(model.prefix_cache), len(list(path.glob("*/*.safetensors"))), len(model._decoder._idle)
+
+
+def known(model: Any, prompt: str, scope: str | None = None) -> int:
+    """How many tokens of the prompt have their state in the tree."""
+    with model.prefix_cache.match(model._decoder.tree(scope or ""), model.tokens_of(prompt + "!")) as match:
+        return int(match.length)
+
+
+@every_kind
+@every_way
+def test_nothing_is_left_of_what_ended(
+    local_model: MakeModel, tmp_path: Path, kind: str, forget: Callable[[Any], object]
+) -> None:
+    model = local_model(kind, prefix_cache=on_disk(tmp_path))
+    model.generate(PROMPT, max_new_tokens=4)
+    assert left(model, tmp_path)[0] > 0
+    assert (kind == "sliding") == (left(model, tmp_path)[1:] == (0, 0))
+    forget(model)
+    assert left(model, tmp_path) == (0, 0, 0)
+
+
+@every_kind
+@every_way
+@pytest.mark.parametrize("read", [1, 3])
+def test_a_stream_under_way_does_not_bring_it_back(
+    local_model: MakeModel, tmp_path: Path, kind: str, forget: Callable[[Any], object], read: int
+) -> None:
+    model = local_model(kind, prefix_cache=on_disk(tmp_path))
+    stream = model.stream(PROMPT, max_new_tokens=8)
+    pieces = [next(stream) for _ in range(read)]
+    forget(model)
+    whole = local_model(kind, warm=False).generate(PROMPT, max_new_tokens=8)
+    assert "".join([*pieces, *stream]) == whole.text
+    assert left(model, tmp_path) == (0, 0, 0)
+
+
+@every_way
+def test_a_dropped_stream_does_not_bring_it_back(
+    local_model: MakeModel, tmp_path: Path, forget: Callable[[Any], object]
+) -> None:
+    model = local_model(prefix_cache=on_disk(tmp_path))
+    stream = model.stream(PROMPT, max_new_tokens=8)
+    next(stream)
+    stream.close()
+    forget(model)
+    model.generate("zzz", max_new_tokens=1)
+    assert (known(model, PROMPT), known(model, "zzz")) == (0, 3)
+
+
+class ForgetfulPrefixCache(PrefixCache[Any]):
+    """Forgets all once, when the first state of a batch is to be stored."""
+
+    done = False
+
+    def store(self, fingerprint: str, tokens: Any, state: Any, **about: Any) -> int:
+        if not self.done:
+            self.done = True
+            self.clear()
+        return super().store(fingerprint, tokens, state, **about)
+
+
+def test_a_batch_under_way_does_not_bring_it_back(local_model: MakeModel) -> None:
+    model = local_model(prefix_cache=ForgetfulPrefixCache(10**8))
+    prompts = [PROMPT, PROMPT + " jumps", "other"]
+    cold = local_model(warm=False)
+    expected = [cold.generate(prompt, max_new_tokens=4).token_ids for prompt in prompts]
+    for _ in range(2):  # the second batch is kept
+        assert len(model.prefix_cache) == 0
+        generations = model.generate_batch(prompts, max_new_tokens=4)
+        assert [generation.token_ids for generation in generations] == expected
+    assert known(model, "other") == len("other")
+
+
+def test_what_comes_after_is_kept_again(local_model: MakeModel, tmp_path: Path) -> None:
+    model = local_model(prefix_cache=on_disk(tmp_path))
+    model.generate(PROMPT, max_new_tokens=4)
+    model.forget()
+    model.generate(PROMPT, max_new_tokens=4)
+    assert model.generate(PROMPT, max_new_tokens=4).cached_tokens == len(PROMPT) - 1
+    assert all(left(model, tmp_path))
+
+
+def test_only_what_begins_so_is_forgotten(local_model: MakeModel) -> None:
+    model = local_model()
+    model.warm(["the quick", "the lazy", "a dog"])
+    assert model.forget("the q") == len("quick")
+    assert [known(model, prompt) for prompt in ("the quick", "the lazy", "a dog")] == [4, 8, 5]
+
+
+def test_each_scope_forgets_its_own(local_model: MakeModel, tmp_path: Path) -> None:
+    model = local_model(prefix_cache=on_disk(tmp_path))
+    for scope in ("", "acme", "other"):
+        model.generate(PROMPT, max_new_tokens=1, scope=scope)
+    assert model.forget(scope="acme") == len(PROMPT)
+    assert [known(model, PROMPT, scope) for scope in ("", "acme", "other")] == [len(PROMPT), 0, len(PROMPT)]
+    assert model.forget(PROMPT) == len(PROMPT)
+    assert [known(model, PROMPT, scope) for scope in ("", "acme", "other")] == [0, 0, len(PROMPT)]

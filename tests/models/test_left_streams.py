@@ -1,0 +1,90 @@
+"""Streams that are dropped halfway: whoever ends them, the garbage collector too, what they computed is kept."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the `local` extra")
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.models.conftest import MakeModel
+
+PROMPT = "the quick brown fox"
+
+
+class Reader:
+    """Someone who reads two pieces, and whom only the garbage collector can end."""
+
+    def __init__(self, pieces: Iterator[str]) -> None:
+        self.pieces, self.itself = pieces, self
+        next(pieces), next(pieces)
+
+
+def ends_within(seconds: float, work: Any) -> bool:
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return not thread.is_alive()
+
+
+@pytest.mark.parametrize("kind", ["llama", "sliding"])
+@pytest.mark.parametrize("lock", ["prefix cache", "forward pass", "usage", "rooms"])
+def test_a_stream_that_the_garbage_collector_ends_waits_for_no_lock(
+    local_model: MakeModel, kind: str, lock: str
+) -> None:
+    model = local_model(kind)
+    decoder = model._decoder
+    locks = {"prefix cache": model.prefix_cache._lock, "forward pass": decoder._lock, "usage": model._usage_lock}
+
+    def collect() -> None:
+        with (locks | {"rooms": decoder._idle._lock})[lock]:
+            gc.collect()
+
+    Reader(model.stream(PROMPT, max_new_tokens=8))
+    assert ends_within(10, collect)
+    assert model.usage.generations == 1
+
+
+@pytest.mark.parametrize("end", ["collected", "closed"])
+@pytest.mark.parametrize("kind", ["llama", "sliding"])
+def test_what_a_dropped_stream_computed_is_found_by_the_next(local_model: MakeModel, kind: str, end: str) -> None:
+    model = local_model(kind)
+    reader = Reader(model.stream(PROMPT, max_new_tokens=8))
+    if end == "closed":
+        reader.pieces.close()  # type: ignore[attr-defined]  # of a generator
+    del reader
+    gc.collect()
+    whole = local_model(kind, warm=False).generate(PROMPT, max_new_tokens=8)
+    again = model.generate(PROMPT, max_new_tokens=8)
+    assert (again.token_ids, again.cached_tokens) == (whole.token_ids, len(PROMPT) - 1)
+    assert model.usage.generations == 2
+
+
+def test_a_dropped_stream_leaves_its_room(local_model: MakeModel) -> None:
+    model = local_model()
+    model.stream(PROMPT).close()  # never begun: there is none to leave
+    Reader(model.stream(PROMPT, max_new_tokens=8)).pieces.close()  # type: ignore[attr-defined]
+    assert len(model._decoder._idle) == 0
+    model.warm([PROMPT])  # whoever comes next keeps what was left
+    assert len(model._decoder._idle) == 1
+
+
+def test_a_stream_that_is_read_to_its_end_is_kept_at_once(local_model: MakeModel) -> None:
+    model = local_model()
+    text = "".join(model.stream(PROMPT, max_new_tokens=8))
+    assert len(model._decoder._broken_off) == 0
+    assert len(model.prefix_cache) == len(PROMPT) + len(text) - 1
+
+
+def test_endings_that_nobody_asks_about_do_not_pile_up(local_model: MakeModel) -> None:
+    model = local_model()
+    for _ in range(200):
+        model.generate("a", max_new_tokens=1)
+    assert len(model._done) < 100
+    assert model.usage.generations == 200
