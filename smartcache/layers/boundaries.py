@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from smartcache.layers.prefix_nodes import MARK
 from smartcache.storage.segments import Segment
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from smartcache.layers.prefixes import NoPrefixCache, PrefixCache
 
+MARK = -1  # no tokenizer has it
 TOKEN_BYTES = 36  # a number and the reference to it: what remembering a token takes
 MIN_TOKENS = 32  # a boundary nearer than this to the one before it costs more than it saves
 

@@ -7,8 +7,6 @@ from typing import Generic
 
 from smartcache.storage.segments import SegmentT
 
-MARK = -1  # the end of a sequence, as a token that no tokenizer has
-
 
 @dataclass(slots=True, eq=False)
 class Node(Generic[SegmentT]):
@@ -20,11 +18,6 @@ class Node(Generic[SegmentT]):
     children: dict[int, Node[SegmentT]] = field(default_factory=dict)
     pins: int = 0
     name: int = 0
-
-    @property
-    def branches(self) -> int:
-        """How many ways a text goes on from here; a mark is none."""
-        return sum(first != MARK for first in self.children)
 
 
 def path_to(node: Node[SegmentT]) -> list[Node[SegmentT]]:

@@ -169,7 +169,7 @@ class PrefixCache(Tiered[SegmentT]):
                 return 0
             node = path[-1]
             # what leads to one forgotten sequence only is part of that sequence
-            while node.parent is not None and node.parent.parent is not None and node.parent.branches == 1:
+            while node.parent is not None and node.parent.parent is not None and len(node.parent.children) == 1:
                 node = node.parent
             before = self._tokens
             self._drop_tree(node)

@@ -11,6 +11,7 @@ transformers = pytest.importorskip("transformers", reason="needs the `local` ext
 
 from smartcache.layers.prefixes import PrefixCache  # noqa: E402
 from smartcache.models import LocalModel  # noqa: E402
+from smartcache.models.batch_room import BatchRoom  # noqa: E402
 from smartcache.models.decoding import MAX_FIRST_TOKENS  # noqa: E402
 from smartcache.models.kv import KVSegment, Room  # noqa: E402
 
@@ -98,6 +99,20 @@ def test_memory_is_taken_for_what_is_written_not_for_what_may_be(long_model: Any
     assert len([next(stream) for _ in range(3)]) == 3
     stream.close()
     assert room_bytes(long_model) == 256 * (2 + MAX_FIRST_TOKENS)
+
+
+def test_a_batch_takes_memory_for_what_is_written_too(long_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+
+    def room(like: KVSegment, lengths: list[int], more: int) -> BatchRoom:
+        taken.append(more)
+        return BatchRoom(like, lengths, more)
+
+    monkeypatch.setattr("smartcache.models.batch.BatchRoom", room)
+    stop = list("abcdefghijklmnopqrstuvwxyz .!?")
+    long_model.generate_batch(["ab", "c"], max_new_tokens=10**6, stop=stop)
+    long_model.generate_batch(["ab", "c"], max_new_tokens=3)
+    assert taken == [MAX_FIRST_TOKENS, 3]
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -410,32 +410,31 @@ def test_nothing_that_was_queued_reappears_after_it_was_forgotten(
 
 def test_what_is_fetched_while_it_is_forgotten_does_not_come_back(tmp_path: Path) -> None:
     cache(tmp_path, "abcd").close()
-    prefixes = cache(tmp_path)
-
+    prefixes = cache(tmp_path, ram_max_bytes=100)
     forgetting = threading.Thread(target=prefixes.forget, args=("model",))
 
     class ForgetfulFiles(LetterFiles):
-        def join(self, segments: Sequence[Letters]) -> Letters:
+        def unpack(self, packed: Packed) -> Letters:
             forgetting.start()
-            forgetting.join(0.05)  # it waits for what is being fetched
-            return super().join(segments)
+            forgetting.join(0.2)  # it has to wait for what is being fetched
+            return super().unpack(packed)
 
     prefixes.use_codec("model", ForgetfulFiles())
     assert known(prefixes, "abcd.") == "abcd"
     forgetting.join(10)
-    assert (len(prefixes), known(prefixes, "abcd."), names(tmp_path)) == (0, "", [])
-    assert prefixes.tiers().ram_bytes == 0
+    assert (len(prefixes), prefixes.tiers().ram_bytes, names(tmp_path)) == (0, 0, [])
 
 
-def test_what_host_memory_took_over_from_disk_is_forgotten_with_what_it_continues(tmp_path: Path) -> None:
-    """Also where host memory holds a block and not the one before it."""
-    cache(tmp_path, "abcdefghij").close()
-    prefixes = cache(tmp_path, ram_max_bytes=60)
-    assert known(prefixes, "abcdefghij.") == "abcdefghij"
-    assert prefixes.tiers().ram_bytes > 0
-    prefixes.forget("model", tokens_of("ab"))
-    prefixes.flush()
-    assert (prefixes.tiers().ram_bytes, names(tmp_path), known(prefixes, "abcdefghij.")) == (0, [], "")
+def test_host_memory_takes_nothing_over_from_disk_without_what_it_continues(tmp_path: Path) -> None:
+    """Or forgetting the beginning would not find it there."""
+    cache(tmp_path, "abcdefgh", "wxyz").close()
+    prefixes = cache(tmp_path, ram_max_bytes=6)  # a block and a half
+    assert (known(prefixes, "abcd."), prefixes.tiers().ram_bytes) == ("abcd", 4)
+    assert (known(prefixes, "wxyz."), prefixes.tiers().ram_bytes) == ("wxyz", 4)
+    assert known(prefixes, "abcdefgh.") == "abcdefgh"  # the tree still has the first half
+    for beginning in ("ab", "w"):
+        prefixes.forget("model", tokens_of(beginning))
+    assert (prefixes.tiers().ram_bytes, names(tmp_path)) == (0, [])
 
 
 # -- the writer
