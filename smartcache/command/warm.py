@@ -29,12 +29,18 @@ class UnreadablePrompts(SmartCacheError, ValueError):
     """A file of prompts is no text, or not in a form that is known here."""
 
 
+class NotKept(SmartCacheError, RuntimeError):
+    """State was computed, but is not on disk."""
+
+
 class WarmModel(Protocol):
     """What is needed of a LocalModel."""
 
+    fingerprint: str
+
     @property
     def prefix_cache(self) -> Any: ...
-    def warm(self, prefixes: Sequence[Sequence[Turn]], *, scope: str = "") -> None: ...
+    def warm(self, prefixes: Sequence[Sequence[Turn]], *, scope: str = "") -> int: ...
 
 
 def prompts_to_warm(cache: Path | None, file: Path | None, scope: str, limit: int) -> list[SeenPrompt]:
@@ -60,20 +66,28 @@ def kept_on_disk(folder: Path) -> Iterator[PrefixCache[Any]]:
 
 
 def warmed(model: WarmModel, prompts: Sequence[SeenPrompt], tell: Callable[[str], object]) -> None:
-    """Computes and keeps them all; a prompt that the model cannot take is told and left out."""
+    """Computes and keeps them all; a prompt that the model cannot take is told and left out. Raises NotKept where
+    not all of it reached the disk."""
+    kept = model.prefix_cache
+    if not kept.keeps_below(model.fingerprint):
+        raise NotKept(
+            "this model's state stays in memory: only that of models whose layers all see every token is kept"
+        )
     started, done = perf_counter(), 0
     for prompt in prompts:
-        began, before = perf_counter(), len(model.prefix_cache)
+        began = perf_counter()
         try:
-            model.warm([prompt.turns], scope=prompt.scope)
+            tokens = model.warm([prompt.turns], scope=prompt.scope)
         except ValueError as error:
-            tell(f"left out, {error}: {_shown(prompt)}")
+            tell(f"left out, {str(error).removeprefix('prompts[0]: ')}: {_shown(prompt)}")
             continue
+        kept.flush()  # or too much would wait to be written
         done += 1
-        tokens = counted(len(model.prefix_cache) - before, "new token")
-        tell(f"{tokens} in {perf_counter() - began:.1f} s: {_shown(prompt)}")
+        tell(f"{counted(tokens, 'new token')} in {perf_counter() - began:.1f} s: {_shown(prompt)}")
     if not done:
         raise NothingToWarm("none of the system prompts fits the model")
+    if trouble := [f"{reason} ({times})" for reason, times in kept.tiers().reasons.items() if "written" in reason]:
+        raise NotKept(f"not all of it is on disk: {', '.join(trouble)}")
     tell(f"{counted(done, 'system prompt')} warmed in {perf_counter() - started:.1f} s")
 
 

@@ -47,6 +47,10 @@ class Tiered(Generic[SegmentT]):
         """How state of `fingerprint`, and of `fingerprint/…`, is written and read; without one it stays in memory."""
         self._tiers.use_codec(fingerprint, codec)
 
+    def keeps_below(self, fingerprint: str) -> bool:
+        """Whether state of `fingerprint` is kept beyond this memory: there are tiers, and a codec for it."""
+        return self._tiers.keeps(fingerprint)
+
     def computed(self, fingerprint: str, tokens: int, seconds: float) -> None:
         """How long the model of `fingerprint` took for so many tokens: what a load is measured against."""
         self._tiers.computed(fingerprint, tokens, seconds)

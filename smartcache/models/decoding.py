@@ -135,8 +135,8 @@ class Decoder:
         self._forward([0], 0, room)
         return room.state(1)[:1]
 
-    def warm(self, tokens: list[int], scope: str) -> None:
-        """Compute and keep the state of all `tokens`."""
+    def warm(self, tokens: list[int], scope: str) -> int:
+        """Compute and keep the state of all `tokens`; how many of them were computed."""
         # a match leaves out the last token: here none may be left out
         self._settle_broken_off()
         progress = Progress([*tokens, tokens[-1]], scope)
@@ -146,6 +146,8 @@ class Decoder:
             if computed < len(tokens):
                 self._forward(tokens, computed, cache)
             self._settle(_Left(progress, tokens, len(tokens), cache))
+            return len(tokens) - progress.cached_tokens
+        return 0
 
     def forget(self, tokens: Sequence[int], scope: str) -> int:
         """Delete the state of what begins with `tokens`; how many tokens lost theirs in memory."""

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from smartcache.models.kv import Room
-from smartcache.models.packed import PackedLinear, agree
+from smartcache.models.packed import PackedLinear, agree, keep_to_one
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -165,6 +165,7 @@ def lean_forward(network: PreTrainedModel, layers: int) -> LeanForward | None:
     for module in network.modules():
         if type(module) is nn.Linear:
             module.weight = nn.Parameter(torch.empty(0), requires_grad=False)
+    keep_to_one(network, runs=False)
     return lean
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field, replace
 from importlib import metadata
+from numbers import Integral
 from pathlib import Path
 from textwrap import shorten
 from threading import Lock
@@ -60,7 +61,11 @@ class LocalModel:
     variant); `fingerprint` is what its prefixes are stored under. The weights must not change any more: after loading
     an adapter, make a new LocalModel. `packed=True` lays out the weights of `model`, in place, as the matrix kernels of
     a CPU read them: half the time per token, in float32 only; where that is not possible it changes nothing. A
-    packed `model` is this LocalModel's alone: it can neither be run nor saved without it.
+    packed `model` is this LocalModel's alone: it can neither be run nor saved without it (ValueError).
+
+    Beside what `prefix_cache` holds, memory is taken by the generations under way, for what they read and write, and
+    by the last one that ended: a conversation goes on in it. Only the state of models whose layers all see every token
+    is written to a `disk_path`.
     """
 
     def __init__(
@@ -182,9 +187,8 @@ class LocalModel:
         What prompts share is computed once, and up to `max_rows` of them are written together, a token of each per
         forward pass: each then takes the memory of the longest. A mistake in one prompt raises before any is computed.
         """
-        if max_rows < 1:
-            raise ValueError(f"max_rows is {max_rows}: it must be at least 1")
-        read = self._read_all(prompts)
+        _require_count("max_rows", max_rows)
+        read = self._read_all(prompts, self._tokens.of)
         runs = [self._run(tokens, max_new_tokens, stop, scope, sampling) for tokens in read]
         try:
             self._decoder.run_together(runs, max_rows)
@@ -217,12 +221,12 @@ class LocalModel:
     def count_tokens(self, prompt: Prompt) -> int:
         return len(self.tokens_of(prompt))
 
-    def warm(self, prefixes: Sequence[Prompt], *, scope: str = "") -> None:
-        """Compute what these prompts have in common with later ones ahead of time; for everyone, unless `scope` says
-        for whom. A conversation that ends before a user's turn, such as a system prompt alone, is what it has in common
-        with its continuations."""
-        for prefix in prefixes:
-            self._decoder.warm(self._checked(self._tokens.beginning(prefix)), scope)
+    def warm(self, prefixes: Sequence[Prompt], *, scope: str = "") -> int:
+        """Compute what these prompts have in common with later ones ahead of time, for everyone, unless `scope` says
+        for whom; how many tokens were computed. A conversation that ends before a user's turn, such as a system prompt
+        alone, is what it has in common with its continuations."""
+        read = self._read_all(prefixes, self._tokens.beginning)
+        return sum(self._decoder.warm(tokens, scope) for tokens in read)
 
     def forget(self, prefix: Prompt | None = None, *, scope: str = "") -> int:
         """Delete the state of all texts that begin with `prefix`, or without one of all, that was computed in `scope`:
@@ -238,8 +242,7 @@ class LocalModel:
         scope: str | None,
         sampling: Mapping[str, Any],
     ) -> Run:
-        if max_new_tokens < 1:
-            raise ValueError(f"max_new_tokens is {max_new_tokens}: it must be at least 1")
+        _require_count("max_new_tokens", max_new_tokens)
         rule = Sampling.of(dict(sampling)).chooser(self._model.generation_config, self._model.device)
         pieces = TextPieces(self._tokens, stop)
         if self._context_tokens is not None:
@@ -249,13 +252,13 @@ class LocalModel:
         progress = Progress(tokens, current_scope() if scope is None else scope)
         return Run(self._decoder, progress, max_new_tokens, rule, pieces, self._ends, self._done.append)
 
-    def _read_all(self, prompts: Sequence[Prompt]) -> list[list[int]]:
+    def _read_all(self, prompts: Sequence[Prompt], tokens_of: Callable[[Prompt], list[int]]) -> list[list[int]]:
         if isinstance(prompts, str) or any(isinstance(prompt, Turn) for prompt in prompts):
-            raise TypeError("prompts is a sequence of prompts: for one text or one conversation, call generate")
+            raise TypeError("this takes a sequence of prompts: put a single text or conversation into a list")
         read = []
         for number, prompt in enumerate(prompts):
             try:
-                read.append(self._read(prompt))
+                read.append(self._checked(tokens_of(prompt)))
             except (TypeError, ValueError) as mistake:
                 kind = TypeError if isinstance(mistake, TypeError) else ValueError
                 raise kind(f"prompts[{number}]: {mistake}") from mistake
@@ -268,6 +271,13 @@ class LocalModel:
         if self._context_tokens is not None and len(tokens) > self._context_tokens:
             raise ValueError(f"the prompt has {len(tokens)} tokens; this model's context is {self._context_tokens}")
         return tokens
+
+
+def _require_count(name: str, value: object) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"{name} is {value!r}: it must be a whole number")
+    if value < 1:
+        raise ValueError(f"{name} is {value}: it must be at least 1")
 
 
 def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:

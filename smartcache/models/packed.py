@@ -86,12 +86,26 @@ def pack(network: PreTrainedModel) -> bool:
         for parent, name, child in linear:
             setattr(parent, name, PackedLinear(child))
         if agree(before, _probe(network)):
+            keep_to_one(network, runs=True)
             return True
     except Exception:  # networks may look into their layers in ways that nobody can know: then they keep them
         pass
     for parent, name, child in linear:
         setattr(parent, name, child)
     return False
+
+
+def keep_to_one(network: PreTrainedModel, *, runs: bool) -> None:
+    """Have a packed `network` refuse to be saved, and to be run by itself where it no longer `runs`."""
+
+    def refuse(*_: object) -> None:
+        raise ValueError(
+            "this model was packed by its LocalModel, and works there only: load it anew for anything else"
+        )
+
+    network.register_state_dict_pre_hook(refuse)
+    if not runs:
+        network.register_forward_pre_hook(refuse)
 
 
 def agree(left: torch.Tensor, right: torch.Tensor) -> bool:

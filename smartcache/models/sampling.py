@@ -18,6 +18,8 @@ from transformers import (
 if TYPE_CHECKING:
     from transformers import GenerationConfig
 
+_SEEDS = range(-(2**63), 2**64)  # what torch takes
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
@@ -43,6 +45,9 @@ class Sampling:
         unknown = sorted(set(options) - set(known))
         if unknown:
             raise TypeError(f"unknown option {', '.join(unknown)}: the sampling options are {', '.join(known)}")
+        seed = options.get("seed")
+        if seed is not None and (not isinstance(seed, int) or seed not in _SEEDS):
+            raise ValueError(f"seed is {seed!r}: it must be a whole number from -2**63 to 2**64 - 1")
         return cls(**options)
 
     @property

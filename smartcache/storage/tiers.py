@@ -187,6 +187,10 @@ class Tiers(Generic[SegmentT]):
             self._fetching += not self._pauses
             return not self._pauses
 
+    def keeps(self, tree: str) -> bool:
+        """Whether state of `tree` is kept here."""
+        return self.active and self._name(tree) is not None
+
     def _name(self, tree: str) -> str | None:
         with self._lock:
             return next((name for name in self._codecs if tree == name or tree.startswith(f"{name}/")), None)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from smartcache import Answer, Request, SmartCache, Turn
 from smartcache import command as commands
 from smartcache.command import app
+from smartcache.storage.tiers import TierUsage
 
 
 class Disk:
@@ -22,9 +23,17 @@ class Disk:
 
     def __init__(self, disk_path: Path) -> None:
         self.path, self.held = disk_path, list[tuple[str, str]]()
+        self.reasons = dict[str, int]()
 
-    def __len__(self) -> int:
-        return sum(len(text) for _, text in self.held)
+    def keeps_below(self, fingerprint: str) -> bool:
+        return fingerprint == "whole"
+
+    def flush(self) -> None:
+        if self.path.name == "full":
+            self.reasons = {"could not be written": len(self.held), "not loaded: computing is sooner": 3}
+
+    def tiers(self) -> TierUsage:
+        return TierUsage(reasons=self.reasons)
 
     def __enter__(self) -> Self:
         return self
@@ -37,14 +46,17 @@ class Model:
     """Takes prompts of up to 30 letters."""
 
     def __init__(self, prefix_cache: Any) -> None:
-        self.prefix_cache = prefix_cache
+        self.prefix_cache, self.fingerprint = prefix_cache, "whole"
 
-    def warm(self, prefixes: Sequence[Sequence[Turn]], *, scope: str = "") -> None:
+    def warm(self, prefixes: Sequence[Sequence[Turn]], *, scope: str = "") -> int:
+        computed = 0
         for turns in prefixes:
             text = " ".join(turn.text for turn in turns)
             if len(text) > 30:
                 raise ValueError("too long")
+            computed += 0 if (scope, text) in self.prefix_cache.held else len(text)
             self.prefix_cache.held.append((scope, text))
+        return computed
 
 
 @pytest.fixture
@@ -134,6 +146,27 @@ def test_what_cannot_be_warmed_is_one_line_and_exit_code_2(
     code, output = run("--kv", tmp_path, *(["--file", tmp_path / name] if name else []))
     assert code == 2
     assert told in output.splitlines()[-1]
+
+
+def test_what_is_there_already_is_not_counted_as_new(written: dict[Path, Any], tmp_path: Path) -> None:
+    (tmp_path / "prompts.jsonl").write_text('"Be brief."\n"Be brief."\n', encoding="utf-8")
+    _, output = run("--file", tmp_path / "prompts.jsonl", "--kv", tmp_path)
+    assert [line.split(" in ")[0] for line in output.splitlines()[:2]] == ["9 new tokens", "0 new tokens"]
+
+
+def test_what_did_not_reach_the_disk_is_a_failure(written: dict[Path, Any], file: Path, tmp_path: Path) -> None:
+    code, output = run(file, "--kv", tmp_path / "full")
+    assert code == 2
+    assert output.splitlines()[-1] == "smartcache: not all of it is on disk: could not be written (2)"
+
+
+def test_a_model_whose_state_is_not_written_is_refused_before_it_works(
+    written: dict[Path, Any], file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Disk, "keeps_below", lambda self, fingerprint: False)
+    code, output = run(file, "--kv", tmp_path / "kv")
+    assert (code, written) == (2, {tmp_path / "kv": []})
+    assert "only that of models whose layers all see every token is kept" in output
 
 
 def test_a_cache_file_that_is_not_there_is_refused_and_not_made(written: dict[Path, Any], tmp_path: Path) -> None:

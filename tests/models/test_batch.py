@@ -267,8 +267,8 @@ def test_a_prefix_that_fails_halfway_is_computed_in_full(local_model: MakeModel)
         (["a", ""], ValueError, r"prompts\[1\]: the prompt is empty"),
         (["a", "a" * 65], ValueError, r"prompts\[1\]: the prompt has 65 tokens"),
         (["a", "b", 3], TypeError, r"prompts\[2\]: "),
-        ("abc", TypeError, "call generate"),
-        ([Turn("user", "a")], TypeError, "call generate"),
+        ("abc", TypeError, "put a single text"),
+        ([Turn("user", "a")], TypeError, "put a single text"),
     ],
 )
 def test_a_mistake_in_one_prompt_raises_before_anything_is_computed(

@@ -201,6 +201,31 @@ def test_an_unknown_option_is_refused_with_the_ones_there_are(model: LocalModel)
         model.generate(PROMPT, num_beams=4)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"max_new_tokens": 2.5}, {"max_new_tokens": "3"}, {"max_new_tokens": True}, {"seed": 2**70}, {"seed": 1.5}],
+)
+def test_numbers_that_are_none_are_refused_by_name(model: LocalModel, options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises((TypeError, ValueError), match=f"{name} is .*: it must be a whole number"):
+        model.generate(PROMPT, **options)
+    assert model.generate(PROMPT, max_new_tokens=2, do_sample=True, seed=2**64 - 1).token_ids
+
+
+@pytest.mark.parametrize("prompts", ["abc", [Turn("user", "abc")]])
+def test_one_prompt_where_several_are_wanted_is_refused(model: LocalModel, prompts: Any) -> None:
+    for take in (model.warm, model.generate_batch):
+        with pytest.raises(TypeError, match="put a single text or conversation into a list"):
+            take(prompts)
+
+
+def test_a_mistake_in_one_of_several_is_told_before_any_is_computed(local_model: MakeModel) -> None:
+    model = local_model()
+    with pytest.raises(ValueError, match=r"prompts\[1\]: the prompt has 70 tokens"):
+        model.warm(["abc", "a" * 70])
+    assert (len(model.prefix_cache), model.warm(["abc", "abd"]), len(model.prefix_cache)) == (0, 4, 4)
+
+
 @pytest.mark.parametrize("options", [{"max_new_tokens": 0}, {"stop": "abc"}, {"stop": [""]}, {"temperature": -1.0}])
 def test_options_that_make_no_sense_are_refused(model: LocalModel, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"max_new_tokens|stop is|temperature"):

@@ -15,6 +15,8 @@ from smartcache.models.lean import lean_forward  # noqa: E402
 from smartcache.models.packed import PackedLinear, pack, packs  # noqa: E402
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.models.conftest import MakeModel, MakeNetwork
 
 KIN = [
@@ -202,3 +204,24 @@ def test_a_packed_model_cannot_be_wrapped_again(network: MakeNetwork, letter_tok
     LocalModel(mine, letter_tokenizer(), packed=True)
     with pytest.raises(ValueError, match="packed by another LocalModel"):
         LocalModel(mine, letter_tokenizer())
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen3"])
+def test_a_packed_model_is_not_saved_without_its_weights(
+    network: MakeNetwork, letter_tokenizer: Any, tmp_path: Path, kind: str
+) -> None:
+    mine = network(kind)
+    mine.save_pretrained(tmp_path / "before")
+    model = LocalModel(mine, letter_tokenizer(), packed=True)
+    with pytest.raises(ValueError, match="load it anew"):
+        mine.save_pretrained(tmp_path / "after")
+    assert not list(tmp_path.glob("after/*.safetensors"))
+    assert model.generate("abc", max_new_tokens=3).token_ids
+
+
+def test_a_lean_model_cannot_be_run_by_itself(network: MakeNetwork, letter_tokenizer: Any) -> None:
+    mine = network()
+    assert logits_of(mine, TEXT).shape[0] == len(TEXT)
+    LocalModel(mine, letter_tokenizer(), packed=True)
+    with pytest.raises(ValueError, match="load it anew"):
+        logits_of(mine, TEXT)
