@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -46,11 +47,14 @@ def bench(
 ) -> None:
     """Measure on this machine. `all` is quick, and leaves out eviction, which needs public traces ($SMARTCACHE_DATA).
     `prefix` takes some minutes; its JSON is one object."""
+    if part is not Part.prefix and (quick or shared or rounds or peer_python or not peers):
+        raise typer.BadParameter("--quick, --shared, --rounds and the peers are options of `bench prefix`")
+    if peer_python and not peers:
+        raise typer.BadParameter("--no-peers and --peer-python exclude each other")
     try:
         if part is Part.prefix:
-            _bench_prefix(
-                as_json, _sizes(quick, shared, rounds), (peer_python or [Path(sys.executable)]) if peers else []
-            )
+            pythons = [_interpreter(python) for python in peer_python or [Path(sys.executable)]]
+            _bench_prefix(as_json, _sizes(quick, shared, rounds), pythons if peers else [])
         else:
             _bench_figures(as_json, list(_measured(part)))
     except SmartCacheError as missing:
@@ -119,6 +123,12 @@ def _bench_prefix(as_json: bool, sizes: PrefixSizes, pythons: Sequence[Path]) ->
         print(json.dumps(asdict(report), ensure_ascii=False))
     else:
         Console().print(*tables(report), sep="\n")
+
+
+def _interpreter(python: Path) -> Path:
+    if not os.access(python, os.X_OK) or python.is_dir():
+        raise typer.BadParameter(f"{python} is no interpreter that can be run")
+    return python
 
 
 def _sizes(quick: bool, shared: list[int] | None, rounds: int | None) -> PrefixSizes:

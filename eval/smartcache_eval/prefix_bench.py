@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from smartcache import PrefixCache
+from smartcache.errors import SmartCacheError
 from smartcache.layers.prefixes import NoPrefixCache
 from smartcache.models import LocalModel
 from smartcache.models.bundled import bundled_model_path
@@ -19,15 +20,19 @@ from smartcache_eval.prefix_peers import measured_peers
 from smartcache_eval.prefix_report import PeerReport, PrefixReport, PrefixSizes
 
 
+class TooLong(SmartCacheError, ValueError):
+    """What is to be shared does not fit the model."""
+
+
 def prefix_report(sizes: PrefixSizes, pythons: Sequence[Path] = ()) -> PrefixReport:
     """On the bundled model; `pythons` are interpreters whose environments may hold peers."""
-    bench, load = _bundled_bench()
+    bench, load = _bundled_bench(sizes)
     return measured(bench, load, sizes, [*measured_peers(bench.warm, bench.words, sizes, pythons)])
 
 
 def prefix_figures(sizes: PrefixSizes) -> Iterator[Figure]:
     """The figures of the report, without the peers."""
-    bench, load = _bundled_bench()
+    bench, load = _bundled_bench(sizes)
     yield from measured(bench, load, sizes).figures(sizes)
 
 
@@ -46,10 +51,18 @@ def measured(bench: Bench, load: Load, sizes: PrefixSizes, peers: Sequence[PeerR
     )
 
 
-def _bundled_bench() -> tuple[Bench, Load]:
+def _bundled_bench(sizes: PrefixSizes) -> tuple[Bench, Load]:
     path = bundled_model_path()
 
     def load(prefix_cache: PrefixCache[Any] | NoPrefixCache) -> LocalModel:
         return LocalModel.load(path, prefix_cache=prefix_cache)
 
-    return Bench(load(PrefixCache()), load(NoPrefixCache()), PlainTransformers.load(path)), load
+    warm = load(PrefixCache())
+    require_fit(sizes, warm.context_tokens)
+    return Bench(warm, load(NoPrefixCache()), PlainTransformers.load(path)), load
+
+
+def require_fit(sizes: PrefixSizes, context_tokens: int | None) -> None:
+    longest = max(sizes.shared) + sizes.new
+    if context_tokens is not None and longest > context_tokens:
+        raise TooLong(f"{longest:,} tokens do not fit: this model reads {context_tokens:,}, {sizes.new} of them new")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from smartcache.storage.chains import Block
+from smartcache.storage.chains import Block, is_other_form
 from smartcache.storage.shelf import Shelf
 from smartcache.storage.tensor_files import file_of, read_block, read_tokens
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from smartcache.storage.chains import Chain
     from smartcache.storage.segments import Packed
 
-_NAME = re.compile(r"([0-9a-f]{32})-([0-9a-f]{32})-(\d{1,9})\.safetensors")
-_TREE = re.compile(r"[0-9a-f]{32}")
+_NAME = re.compile(r"([0-9a-f]{32}|[0-9a-f]{40})-([0-9a-f]{32})-(\d{1,9})\.safetensors")
+_TREE = re.compile(r"[0-9a-f]{40}")
 _BEING_WRITTEN, _ASIDE = ".tmp", ".aside"
 _ABANDONED_SECONDS = 3600  # a file this long under its temporary name was left by a process that is gone
 _LOOKS_PER_BUDGET = 16  # how often to see what other processes wrote while this one writes its budget once
@@ -130,7 +130,8 @@ class BlockFiles(Shelf):
         self._delete([other for other in gone if other.key != block.key])
 
     def forget(self, chain: Chain) -> None:
-        """Also what other processes wrote, and whatever lies there that cannot be read."""
+        """Also what other processes wrote, whatever lies there that cannot be read, and all of this tree that was kept
+        in another form: nothing tells what begins with these tokens there."""
         self._look(self._path / chain.root)
         self.remove([block.key for block in self._of_tree(chain.root) if not block.count])
         super().forget(chain)
@@ -139,6 +140,10 @@ class BlockFiles(Shelf):
             _empty(folder)
         for draft in folder.glob(f"*{_BEING_WRITTEN}"):
             draft.unlink(missing_ok=True)
+        for other in self._folders():
+            if is_other_form(chain.root, other.name):
+                self.remove([block.key for block in self._of_tree(other.name)])
+                _empty(other)
 
     def clear(self) -> None:
         super().clear()

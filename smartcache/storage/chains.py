@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _KEY_BYTES = 16
+_FORM_LETTERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,12 @@ class Chain:
 
 def root_of(tree: str, *form: object) -> str:
     """What the first blocks of a tree follow: another one for each tree, and for each form that blocks are kept in."""
-    return hashlib.blake2b(repr((tree, *form)).encode(), digest_size=_KEY_BYTES).hexdigest()
+    return _hash(repr(tree).encode()) + _hash(repr(form).encode())[:_FORM_LETTERS]
+
+
+def is_other_form(root: str, other: str) -> bool:
+    """Whether `other` is of the same tree as `root`, whose blocks are kept in another form."""
+    return root != other and root[:-_FORM_LETTERS] == other[:-_FORM_LETTERS]
 
 
 def shared_length(left: Sequence[int], right: Sequence[int]) -> int:
@@ -68,4 +74,8 @@ def shared_length(left: Sequence[int], right: Sequence[int]) -> int:
 
 
 def _key(parent: str, tokens: tuple[int, ...]) -> str:
-    return hashlib.blake2b(parent.encode() + array("q", tokens).tobytes(), digest_size=_KEY_BYTES).hexdigest()
+    return _hash(parent.encode() + array("q", tokens).tobytes())
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=_KEY_BYTES).hexdigest()

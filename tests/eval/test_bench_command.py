@@ -8,6 +8,11 @@ import sys
 from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner
+
+from smartcache_eval.command import bench
+from smartcache_eval.prefix_report import PrefixSizes
 
 
 def _told(part: str, *options: str) -> Any:
@@ -33,3 +38,31 @@ def test_the_prefix_bench_measures_the_bundled_model() -> None:
     assert (case["shared"], case["new"], case["cached_tokens"], case["equals_cold"]) == (256, 32, 256, True)
     assert case["ratio"] < 1
     assert report["peers"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["prefix", "--peer-python", "/nowhere/python"], "is no interpreter that can be run"),
+        (["prefix", "--peer-python", "/"], "is no interpreter that can be run"),
+        (["prefix", "--no-peers", "--peer-python", sys.executable], "exclude each other"),
+        (["answers", "--quick"], "are options of `bench prefix`"),
+        (["all", "--shared", "64"], "are options of `bench prefix`"),
+    ],
+)
+def test_options_that_cannot_be_met_are_refused_before_anything_is_measured(arguments: list[str], told: str) -> None:
+    commands = typer.Typer()
+    commands.command()(bench)
+    result = CliRunner().invoke(commands, arguments, env={"COLUMNS": "200"})
+    assert (result.exit_code, told in " ".join(result.output.split())) == (2, True)
+
+
+def test_more_than_the_model_reads_is_refused() -> None:
+    pytest.importorskip("torch", reason="needs the extra [local]")
+    from smartcache_eval.prefix_bench import TooLong, require_fit
+
+    sizes = PrefixSizes(shared=(512, 8_161))
+    require_fit(sizes, 8_193)
+    require_fit(sizes, None)
+    with pytest.raises(TooLong, match=r"8,193 tokens do not fit: this model reads 8,192, 32 of them new"):
+        require_fit(sizes, 8_192)

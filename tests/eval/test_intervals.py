@@ -42,4 +42,5 @@ def test_without_a_wrong_one_the_interval_is_that_of_all_cases() -> None:
 def wilson_of(share: float, cases: float) -> tuple[float, float]:
     z = 1.959964
     half = z * (share * (1 - share) / cases + z * z / (4 * cases * cases)) ** 0.5
-    return tuple((share + z * z / (2 * cases) + side * half) / (1 + z * z / cases) for side in (-1, 1))  # type: ignore[return-value]
+    middle, whole = share + z * z / (2 * cases), 1 + z * z / cases
+    return (middle - half) / whole, (middle + half) / whole

@@ -15,6 +15,8 @@ from smartcache.layers.prefixes import NoPrefixCache, PrefixCache  # noqa: E402
 from smartcache.models import LocalModel  # noqa: E402
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.models.conftest import MakeNetwork
 
 pytestmark = [
@@ -30,9 +32,9 @@ FLOAT32, BFLOAT16 = torch.float32, torch.bfloat16
 def on_gpu(network: MakeNetwork, letter_tokenizer: Any) -> Any:
     """Makes a LocalModel on the device, around equal weights each time."""
 
-    def make(dtype: Any = FLOAT32, *, warm: bool = True) -> Any:
-        prefix_cache: Any = PrefixCache(10**8) if warm else NoPrefixCache()
-        return LocalModel(network().to("cuda", dtype), letter_tokenizer(), prefix_cache=prefix_cache)
+    def make(dtype: Any = FLOAT32, *, kind: str = "llama", warm: bool = True, **options: Any) -> Any:
+        prefix_cache: Any = PrefixCache(**{"max_bytes": 10**8} | options) if warm else NoPrefixCache()
+        return LocalModel(network(kind).to("cuda", dtype), letter_tokenizer(), prefix_cache=prefix_cache)
 
     return make
 
@@ -76,6 +78,45 @@ def test_a_hit_moves_no_state_to_the_host_or_back(on_gpu: Any) -> None:
     known_tokens, on_a_hit = host_copies(warm, prompt + "!")
     assert known_tokens == len(prompt)
     assert on_a_hit <= host_copies(cold, prompt + "!")[1]  # the ids in and the token out, as without a cache
+
+
+def test_a_batch_writes_what_each_prompt_would_alone(on_gpu: Any) -> None:
+    prompts = [STORED, STORED + " fox", "a", STORED + " fox jumps"]
+    cold = on_gpu(warm=False)
+    expected = [cold.generate(prompt, max_new_tokens=6).token_ids for prompt in prompts]
+    together = on_gpu().generate_batch(prompts, max_new_tokens=6)
+    assert [generation.token_ids for generation in together] == expected
+    assert sum(generation.cached_tokens for generation in together) > len(STORED)
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, BFLOAT16])
+@pytest.mark.parametrize("tier", ["disk", "host memory"])
+def test_state_comes_back_from_the_lower_tiers_to_the_device(
+    on_gpu: Any, tmp_path: Path, dtype: Any, tier: str
+) -> None:
+    tiers = {"disk_path": tmp_path} if tier == "disk" else {"ram_max_bytes": 10**8}
+    model = on_gpu(dtype, block_tokens=4, max_bytes=256 * 20, **tiers)  # one prompt of float32
+    model.generate(STORED, max_new_tokens=1)
+    model.prefix_cache.flush()
+    model.generate("zzzzzzzzzzzzzzzzz", max_new_tokens=1)  # takes its place on the device
+    with known(model, STORED + "!") as tensors:
+        assert {(tensor.device.type, tensor.dtype) for tensor in tensors} == {("cuda", dtype)}
+        assert sum(tensor.shape[-2] for tensor in tensors) == 4 * len(STORED)
+    again = model.generate(STORED + "!", max_new_tokens=4)
+    assert (again.cached_tokens, again.exact) == (len(STORED), True)
+    if dtype == FLOAT32:
+        assert again.token_ids == on_gpu(warm=False).generate(STORED + "!", max_new_tokens=4).token_ids
+
+
+@pytest.mark.parametrize("kind", ["sliding", "linear", "convolution"])
+def test_state_that_cannot_be_cut_is_found_at_its_boundaries(on_gpu: Any, kind: str) -> None:
+    model, cold = on_gpu(kind=kind), on_gpu(kind=kind, warm=False)
+    first = model.generate(STORED, max_new_tokens=6)
+    assert first.token_ids == cold.generate(STORED, max_new_tokens=6).token_ids
+    prompt = STORED + first.text + "!"
+    second = model.generate(prompt, max_new_tokens=6)
+    assert second.cached_tokens >= len(STORED) - 1  # a prompt leaves a boundary before its last token
+    assert second.token_ids == cold.generate(prompt, max_new_tokens=6).token_ids
 
 
 def host_copies(model: Any, prompt: str) -> tuple[int, int]:

@@ -408,6 +408,21 @@ def test_nothing_that_was_queued_reappears_after_it_was_forgotten(
     assert (names(tmp_path), known(prefixes, "abcdefgh.")) == ([], "")
 
 
+@pytest.mark.parametrize("text", ["", "abcd", "zzzz"])
+def test_forgetting_reaches_what_was_kept_in_another_form(tmp_path: Path, text: str) -> None:
+    cache(tmp_path, "abcdefgh", compress="int8").close()
+    cache(tmp_path, "abcdefgh", block_tokens=2).close()
+    prefixes = cache(tmp_path)
+    store(prefixes, "abcdefgh", "other")
+    prefixes.flush()
+    assert len(names(tmp_path)) == 2 + 4 + 2
+    prefixes.forget("model", tokens_of(text))
+    assert len(names(tmp_path)) == 2
+    assert (known(cache(tmp_path), "abcdefgh.", "other"), known(cache(tmp_path), "abcdefgh.")) == ("abcdefgh", "")
+    for form in ({"compress": "int8"}, {"block_tokens": 2}):
+        assert known(cache(tmp_path, **form), "abcdefgh.") == ""
+
+
 def test_what_is_fetched_while_it_is_forgotten_does_not_come_back(tmp_path: Path) -> None:
     cache(tmp_path, "abcd").close()
     prefixes = cache(tmp_path, ram_max_bytes=100)
