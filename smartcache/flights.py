@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import Future, wait
-from contextlib import asynccontextmanager, contextmanager
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
+from time import monotonic
+
+WAIT_SECONDS = 0.5
 
 # The flights that this thread or task holds. Those that are over stay in it until the next: they hold nobody up.
 _aboard: ContextVar[frozenset[Future[None]]] = ContextVar("smartcache_aboard", default=frozenset())
@@ -24,8 +27,8 @@ class Flights:
 
     def __init__(self, max_wait_seconds: float = 120.0, *, on_given_up: Callable[[], object] = lambda: None) -> None:
         self._max_wait_seconds, self._on_given_up = max_wait_seconds, on_given_up
-        # No lock: a flight may end in the garbage collector, in the midst of anything, and each step here is one of a
-        # dict's own, which no thread sees halfway.
+        # No lock around these: a flight may end in the garbage collector, in the midst of anything, and each step here
+        # is one of a dict's own, which no thread sees halfway.
         self._flights: dict[str, Future[None]] = {}
 
     @contextmanager
@@ -34,7 +37,7 @@ class Flights:
         try:
             if not mine and flight and not _in_event_loop():
                 with self._told():
-                    wait([flight], self._max_wait_seconds)
+                    _wait(flight, self._max_wait_seconds)
             yield
         finally:
             self._leave(key, flight if mine else None)
@@ -74,6 +77,15 @@ class Flights:
             return
         self._flights.pop(key, None)
         flight.set_result(None)
+
+
+def _wait(flight: Future[None], seconds: float) -> None:
+    """Until the flight is over, or so long; in short pieces, since one that ends in the garbage collector of the thread
+    that waits may find it about to sleep, and wake nobody."""
+    until = monotonic() + seconds
+    while not flight.done() and (left := until - monotonic()) > 0:
+        with suppress(TimeoutError):
+            flight.result(min(left, WAIT_SECONDS))
 
 
 def _in_event_loop() -> bool:

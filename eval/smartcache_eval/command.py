@@ -37,7 +37,7 @@ class Part(StrEnum):
 def bench(
     part: Annotated[Part, typer.Argument(help="What to measure.")] = Part.all,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables: an array of figures.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="prefix: fewer and smaller runs, about a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="prefix: fewer and smaller runs, one or two minutes.")] = False,
     shared: Annotated[list[int] | None, typer.Option(min=1, help="prefix: tokens that are shared; repeatable.")] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="prefix: how often to measure.")] = None,
     peers: Annotated[bool, typer.Option(help="prefix: measure the peers that are installed, too.")] = True,

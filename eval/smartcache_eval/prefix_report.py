@@ -29,7 +29,7 @@ class PrefixSizes:
 
     @classmethod
     def reduced(cls) -> PrefixSizes:
-        """About a minute on two cores."""
+        """One or two minutes on two cores."""
         return cls(shared=(512, 1_024), rounds=1, turns=4, crowds=(2,), zero_hit_pairs=5, decoded_tokens=16)
 
 

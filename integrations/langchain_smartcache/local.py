@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
@@ -10,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, UsageMetadata
 from langchain_core.messages.ai import InputTokenDetails
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from pydantic import ConfigDict
+from pydantic import ConfigDict, field_validator
 
 from langchain_smartcache.messages import turn_of
 from smartcache import Turn
@@ -44,6 +45,13 @@ class ChatLocalModel(BaseChatModel):
     do_sample: bool | None = None
     seed: int | None = None
     streaming: bool = False  # as LangChain reads it: `invoke` goes through `stream`
+
+    @field_validator("model")
+    @classmethod
+    def _is_a_model(cls, model: Any) -> Any:
+        if isinstance(model, str | Path):
+            raise ValueError(f"model is a LocalModel: give LocalModel.load({str(model)!r})")
+        return model
 
     @property
     def model_name(self) -> str:

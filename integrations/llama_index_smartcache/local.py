@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from llama_index.core.base.llms.types import (
@@ -40,6 +41,8 @@ class LocalModelLLM(CustomLLM):
     options: dict[str, Any] = Field(default_factory=dict)
 
     def __init__(self, model: Any, max_new_tokens: int = 256, **fields: Any) -> None:
+        if isinstance(model, str | Path):
+            raise TypeError(f"model is a LocalModel: give LocalModel.load({str(model)!r})")
         super().__init__(model=model, max_new_tokens=max_new_tokens, **fields)
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from textwrap import shorten
 from time import perf_counter
@@ -58,6 +58,8 @@ def prompts_to_warm(cache: Path | None, file: Path | None, scope: str, limit: in
 @contextmanager
 def kept_on_disk(folder: Path) -> Iterator[PrefixCache[Any]]:
     """A prefix cache that writes what it holds to `folder`, where the application's finds it."""
+    if folder == Path():  # also of an empty text: a variable that is not set
+        raise NotAFolder("--kv is empty or this folder: name a folder of its own for the state")
     if folder.exists() and not folder.is_dir():
         raise NotAFolder(f"{folder} is a file: --kv is the folder that keeps the state")
     kept: PrefixCache[Any] = PrefixCache(disk_path=folder)
@@ -95,13 +97,20 @@ def _texts(file: Path) -> list[str]:
     """A `.jsonl` holds a prompt a line, as a string or as {"system": …}; any other file is one prompt."""
     try:
         text = file.read_text(encoding="utf-8")
-        told = [json.loads(line) for line in text.splitlines() if line.strip()] if file.suffix == ".jsonl" else [text]
-        texts = [one["system"] if isinstance(one, dict) else one for one in told]
-    except (ValueError, KeyError) as error:
-        raise UnreadablePrompts(f"{file} cannot be read as prompts: {error!r}") from error
-    if not all(isinstance(one, str) for one in texts):
-        raise UnreadablePrompts(f'{file}: a line is a string, or an object with a string "system"')
+    except ValueError as error:
+        raise UnreadablePrompts(f"{file} cannot be read as prompts: {error}") from error
+    lines = text.splitlines() if file.suffix == ".jsonl" else [json.dumps(text)]
+    texts = [_text(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     return [one for one in texts if one.strip()]
+
+
+def _text(file: Path, number: int, line: str) -> str:
+    with suppress(ValueError):
+        told = json.loads(line)
+        text = told.get("system") if isinstance(told, dict) else told
+        if isinstance(text, str):
+            return text
+    raise UnreadablePrompts(f'{file}, line {number}: a line is a string in JSON, or an object with a string "system"')
 
 
 def _shown(prompt: SeenPrompt) -> str:

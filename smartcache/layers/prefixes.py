@@ -18,7 +18,7 @@ from smartcache.layers.prefix_nodes import path_to
 from smartcache.layers.tiered import Tiered
 from smartcache.storage.chains import shared_length
 from smartcache.storage.segments import Segment, SegmentT, is_exact
-from smartcache.storage.tiers import Tiers
+from smartcache.storage.tiers import Tiers, require_bytes
 from smartcache.storage.transit import Continuation
 
 if TYPE_CHECKING:
@@ -76,8 +76,7 @@ class PrefixCache(Tiered[SegmentT]):
         block_tokens: int = 64,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        if max_bytes < 0:
-            raise ValueError(f"max_bytes is {max_bytes}: it must be 0 or more")
+        require_bytes(max_bytes=max_bytes)
         super().__init__(Tiers(disk_path, disk_max_bytes, ram_max_bytes, compress, max_bytes // 4, block_tokens, clock))
         self._policy = eviction_policy(policy, max_bytes)
         self.max_bytes = max_bytes
@@ -143,15 +142,14 @@ class PrefixCache(Tiered[SegmentT]):
     def forget(self, fingerprint: str, tokens: Sequence[int] = ()) -> int:
         """Drop every stored sequence that begins with `tokens` (all of the fingerprint's, without tokens), here and on
         disk; how many tokens lost their state here. Prefixes that other sequences share with them stay."""
-        with self._tiers.paused():
+        with self._told_of_it(), self._tiers.paused():
             dropped = self._forget_here(fingerprint, tuple(tokens))
             self._tiers.forget(fingerprint, tuple(tokens))
-        self._tell()
-        return dropped
+            return dropped
 
     def clear(self) -> None:
         """Drop everything, on disk too. A match in use keeps the segments that it was handed."""
-        with self._tiers.paused():
+        with self._told_of_it(), self._tiers.paused():
             with self._lock:
                 self._forgotten += 1
                 self._roots.clear()
@@ -159,7 +157,6 @@ class PrefixCache(Tiered[SegmentT]):
                 self._policy = eviction_policy(self.policy, self.max_bytes)
                 self._bytes = self._tokens = 0
             self._tiers.clear()
-        self._tell()
 
     def _forget_here(self, fingerprint: str, tokens: tuple[int, ...]) -> int:
         with self._lock:

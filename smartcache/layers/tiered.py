@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Generic, Protocol, Self
 from weakref import WeakSet
 
 from smartcache.storage.segments import SegmentT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from smartcache.storage.segments import Codec
     from smartcache.storage.tiers import Tiers, TierUsage
 
@@ -24,6 +28,7 @@ class Tiered(Generic[SegmentT]):
     def __init__(self, tiers: Tiers[SegmentT]) -> None:
         self._tiers = tiers
         self._told: WeakSet[Forgetful] = WeakSet()
+        self._told_lock = Lock()
 
     @property
     def has_tiers(self) -> bool:
@@ -31,11 +36,19 @@ class Tiered(Generic[SegmentT]):
 
     def tell_of_forgetting(self, holder: Forgetful) -> None:
         """Clear `holder`, as long as it lives, whenever something is forgotten here: it may hold a part of that."""
-        self._told.add(holder)
+        with self._told_lock:
+            self._told.add(holder)
 
-    def _tell(self) -> None:
-        for holder in list(self._told):
-            holder.clear()
+    @contextmanager
+    def _told_of_it(self) -> Iterator[None]:
+        """Clears the holders when the block ends, however it does."""
+        try:
+            yield
+        finally:
+            with self._told_lock:
+                holders = list(self._told)
+            for holder in holders:
+                holder.clear()
 
     def __enter__(self) -> Self:
         return self

@@ -32,9 +32,8 @@ class Row(Protocol):
     progress: Progress
     limit: int
     choose: TokenChooser
+    ended: bool
 
-    @property
-    def ended(self) -> bool: ...
     def take(self, token: int) -> str: ...
     def finish(self) -> str: ...
 
@@ -59,12 +58,14 @@ class BatchDecoder(Decoder):
         started, before = perf_counter(), None
         for group, following in pairwise([*groups, []]):
             before = self._write(group, before, following, started)
+        self._idle.shrink(self._prefixes.max_bytes - self._prefixes.bytes())
 
     def _write_alone(self, row: Row) -> None:
         with closing(self.run(row.progress, row.limit, row.choose)) as tokens:
             for token in tokens:
                 row.take(token)
                 if row.ended:
+                    row.progress.is_closed = True
                     break
         row.finish()
 
@@ -73,14 +74,17 @@ class BatchDecoder(Decoder):
         room, read = None, before
         for number, text in enumerate(group):
             own = room.row(number) if room else Room(self._layers_kept, len(text.tokens))
-            read = self._read(text.row.progress, own, read)
+            began, progress = perf_counter(), text.row.progress
+            read = self._read(progress, own, read)
             if room is None:  # the first one shows what state looks like
                 more = min(max(other.row.limit for other in group), MAX_FIRST_TOKENS)
                 room = BatchRoom(read.state, [len(other.tokens) for other in group], more)
                 room.row(0).place([read.state], len(read.prompt))
             assert read.logits is not None
             text.take(read.logits)
-            text.row.progress.first_token_seconds = perf_counter() - started
+            now, new = perf_counter(), len(progress.prompt) - progress.cached_tokens
+            progress.first_token_seconds = now - started
+            self._prefixes.computed(self._fingerprint, new, now - began - progress.placed_seconds)
         assert room is not None
         assert read is not None
         left = read.cut_to(following[0].row.progress.prompt) if following else None
@@ -137,7 +141,9 @@ class BatchDecoder(Decoder):
             logits = self._forward_all([text.tokens[-1] for text in texts], room, together)
             for text, own in zip(texts, logits[:, None], strict=True):
                 text.take(own)
-            if self._dismiss(texts, room) or room.grow():
+            some_left = self._dismiss(texts, room)
+            has_grown = bool(texts) and room.grow()  # whether or not some left: the next token needs its place
+            if some_left or has_grown:
                 together = room.together() if texts else None
 
     def _dismiss(self, texts: list[_Text], room: BatchRoom) -> bool:

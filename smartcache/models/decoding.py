@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from smartcache.models.sampling import TokenChooser
 
 
+MAX_BROKEN_OFF = 4  # left streams whose state may wait for the next call; of more the first ones are lost
 MAX_FIRST_TOKENS = 1_024  # room for so many new ones at first: few generations write as many as they may
 
 
@@ -45,7 +46,7 @@ class Progress:
     exact: bool = True
     placed_seconds: float = 0.0
     first_token_seconds: float = 0.0
-    ended: bool = False  # by what was written
+    is_closed: bool = False  # by the one who wrote it down, and not because nobody reads it any more
     begun: int = 0  # how often the prefix cache had forgotten something then
 
 
@@ -86,8 +87,8 @@ class Decoder:
         self._told_positions = isinstance(self._layers, str) and "position_ids" in accepted
         self._boundaries: KVBoundaries | None = KVBoundaries(cast(Any, prefixes)) if bounded else None
         self.bypasses: Counter[str] = Counter()
-        self._broken_off: deque[_Left] = deque()
-        prefixes.tell_of_forgetting(self._idle)
+        self._broken_off: deque[_Left] = deque(maxlen=MAX_BROKEN_OFF)
+        prefixes.tell_of_forgetting(self)
 
     @property
     def keeps_any_token(self) -> bool:
@@ -119,13 +120,13 @@ class Decoder:
                     self._keep(progress, text, computed, cache)
         except GeneratorExit:
             # A reader that leaves may be the garbage collector, in the midst of anything: it must wait for no lock.
-            settles = progress.ended
+            settles = progress.is_closed
             raise
         finally:
             left = _Left(progress, text, computed, cache)
             if settles:
                 self._settle(left)
-            else:
+            elif self._prefixes.max_bytes:
                 self._broken_off.append(left)  # for the next one who comes
 
     def example(self) -> KVSegment:
@@ -141,13 +142,18 @@ class Decoder:
         self._settle_broken_off()
         progress = Progress([*tokens, tokens[-1]], scope)
         cache = self._cache(progress, 0)
-        if isinstance(cache, Room | BoundedRoom) and progress.cached_tokens < len(tokens):
-            computed = self._advance(tokens, progress.cached_tokens, cache)
-            if computed < len(tokens):
-                self._forward(tokens, computed, cache)
-            self._settle(_Left(progress, tokens, len(tokens), cache))
-            return len(tokens) - progress.cached_tokens
-        return 0
+        if not isinstance(cache, Room | BoundedRoom):
+            return 0
+        computed = self._advance(tokens, progress.cached_tokens, cache)
+        if computed < len(tokens):
+            self._forward(tokens, computed, cache)
+        self._settle(_Left(progress, tokens, len(tokens), cache))
+        return len(tokens) - progress.cached_tokens
+
+    def clear(self) -> None:
+        """Let go of all state that is not the prefix cache's: it may hold what was forgotten there."""
+        self._idle.clear()
+        self._broken_off.clear()
 
     def forget(self, tokens: Sequence[int], scope: str) -> int:
         """Delete the state of what begins with `tokens`; how many tokens lost theirs in memory."""

@@ -47,7 +47,6 @@ class Room(Cache):
 
     def __init__(self, layer_count: int, capacity: int) -> None:
         self.exact = True
-        self._is_lent = False
         self._rooms = [_RoomLayer(capacity) for _ in range(layer_count)]
         super().__init__(layers=list(self._rooms))
 
@@ -55,7 +54,6 @@ class Room(Cache):
     def over(cls, memory: Sequence[tuple[torch.Tensor, torch.Tensor]], filled: int) -> Self:
         """A room in `memory`, keys and values by layer, which stays the caller's and holds `filled` tokens so far."""
         room = cls(len(memory), memory[0][0].shape[-2])
-        room._is_lent = True
         for layer, lent in zip(room._rooms, memory, strict=True):
             layer.borrow(lent, filled)
         return room
@@ -77,10 +75,7 @@ class Room(Cache):
         """Hold nothing, where placing failed halfway: memory of its own may have been laid out for other state."""
         self.exact = True
         for layer in self._rooms:
-            if self._is_lent:
-                layer.cut(0)
-            else:
-                layer.let_go()
+            layer.begin_again()
 
     @property
     def nbytes(self) -> int:
@@ -100,11 +95,16 @@ class _RoomLayer(DynamicLayer):
         super().__init__()  # type: ignore[no-untyped-call]  # transformers has no types here
         self._capacity = capacity
         self._room: tuple[torch.Tensor, torch.Tensor] | None = None
+        self._is_lent = False
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        self.borrow((_empty(key_states, self._capacity), _empty(value_states, self._capacity)), 0)
+        self._take((_empty(key_states, self._capacity), _empty(value_states, self._capacity)), 0)
 
     def borrow(self, memory: tuple[torch.Tensor, torch.Tensor], filled: int) -> None:
+        self._is_lent = True
+        self._take(memory, filled)
+
+    def _take(self, memory: tuple[torch.Tensor, torch.Tensor], filled: int) -> None:
         self._room = memory
         self.device = memory[0].device
         self.fill_to(filled)
@@ -141,9 +141,12 @@ class _RoomLayer(DynamicLayer):
         if self._room is not None:
             self.fill_to(length)
 
-    def let_go(self) -> None:
-        self._room = self.keys = self.values = None
-        self.is_initialized = False
+    def begin_again(self) -> None:
+        if self._is_lent:
+            self.cut(0)
+        else:
+            self._room = self.keys = self.values = None
+            self.is_initialized = False
 
     @property
     def nbytes(self) -> int:
@@ -166,9 +169,12 @@ class _RoomLayer(DynamicLayer):
     def _make_room(self, tokens: int, filled: int) -> None:
         if tokens <= self._capacity:
             return
+        if self._is_lent:  # it would go on in memory of its own, which its owner does not see
+            raise RuntimeError(f"this room is lent and has place for {self._capacity} tokens, not for {tokens}")
         keys, values = self.first(filled)
-        self._capacity = max(tokens, 2 * self._capacity)
-        self._room = _empty(keys, self._capacity), _empty(values, self._capacity)
+        capacity = max(tokens, 2 * self._capacity)
+        self._room = _empty(keys, capacity), _empty(values, capacity)  # may raise: the layer is then as it was
+        self._capacity = capacity
         self._write(keys, values, 0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from numbers import Integral
@@ -30,7 +31,7 @@ from smartcache.scopes import current_scope
 from smartcache.types import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -78,6 +79,10 @@ class LocalModel:
         packed: bool = False,
     ) -> None:
         _require_cache_argument()
+        if prefix_cache is not None and not isinstance(prefix_cache, PrefixCache | NoPrefixCache):
+            raise TypeError(
+                f"prefix_cache is {prefix_cache!r}: it must be a PrefixCache, as PrefixCache(disk_path='kv')"
+            )
         require_whole(model)
         self._model = model.eval()
         self._tokens = Tokens(tokenizer)
@@ -95,7 +100,7 @@ class LocalModel:
         self._usage_lock = Lock()
         self._usage = Usage()
         # A generation may end in the garbage collector, which must wait for no lock: it only leaves word.
-        self._done: deque[Progress] = deque()
+        self._done: deque[tuple[int, int, int]] = deque()  # prompt, cached and generated tokens
 
     @classmethod
     def load(
@@ -118,8 +123,13 @@ class LocalModel:
         device = _device() if device == "auto" else device
         if dtype == "auto" and torch.device(device).type == "cpu":
             dtype = torch.float32
-        if isinstance(dtype, str) and dtype != "auto" and not isinstance(getattr(torch, dtype, None), torch.dtype):
-            raise ValueError(f"dtype is {dtype!r}: it must be 'auto', or the name of a torch.dtype such as 'float32'")
+        named = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype
+        if dtype != "auto" and not (isinstance(named, torch.dtype) and named.is_floating_point):
+            raise ValueError(
+                f"dtype is {dtype!r}: it must be 'auto', or a floating point torch.dtype such as 'float32'"
+            )
+        if torch.device(device).type == "cuda" and not torch.cuda.is_available():
+            raise ValueError(f"device is {device!r}, but torch finds no CUDA device here: 'auto' takes what there is")
         try:
             with quiet():
                 model: Any = AutoModelForCausalLM.from_pretrained(path, dtype=dtype)
@@ -142,12 +152,12 @@ class LocalModel:
     def usage(self) -> Usage:
         with self._usage_lock:
             while self._done:
-                progress = self._done.popleft()
+                prompt_tokens, cached_tokens, generated_tokens = self._done.popleft()
                 self._usage = Usage(
                     self._usage.generations + 1,
-                    self._usage.prompt_tokens + len(progress.prompt),
-                    self._usage.cached_tokens + progress.cached_tokens,
-                    self._usage.generated_tokens + len(progress.tokens),
+                    self._usage.prompt_tokens + prompt_tokens,
+                    self._usage.cached_tokens + cached_tokens,
+                    self._usage.generated_tokens + generated_tokens,
                 )
             return replace(self._usage, bypasses=dict(self._decoder.bypasses))
 
@@ -194,7 +204,7 @@ class LocalModel:
             self._decoder.run_together(runs, max_rows)
         finally:
             for run in runs:
-                self._done.append(run.progress)
+                self._count(run.progress)
         return [run.generation() for run in runs]
 
     def stream(
@@ -212,6 +222,8 @@ class LocalModel:
         Mistakes in the call raise here, not at the first piece. Dropping the iterator ends the generation. `on_end`
         gets the whole generation after its last piece: a stream that was cut short can be told from one that ended.
         """
+        if on_end is not None and not callable(on_end):
+            raise TypeError(f"on_end is {on_end!r}: it must be a function of a Generation")
         return self._run(self._read(prompt), max_new_tokens, stop, scope, sampling).pieces(on_end)
 
     def tokens_of(self, prompt: Prompt) -> list[int]:
@@ -226,13 +238,16 @@ class LocalModel:
         for whom; how many tokens were computed. A conversation that ends before a user's turn, such as a system prompt
         alone, is what it has in common with its continuations."""
         read = self._read_all(prefixes, self._tokens.beginning)
+        _require_scope(scope)
         return sum(self._decoder.warm(tokens, scope) for tokens in read)
 
     def forget(self, prefix: Prompt | None = None, *, scope: str = "") -> int:
-        """Delete the state of all texts that begin with `prefix`, or without one of all, that was computed in `scope`:
-        here, in the lower tiers, and what is under way. How many tokens lost their state in memory."""
-        tokens = () if prefix is None else self._tokens.beginning(prefix)
-        return self._decoder.forget(tokens, scope)
+        """Delete the state of all texts whose tokens begin with those of `prefix`, or without one of all, that was
+        computed in `scope`, and of what led to nothing else: here, in the lower tiers, and what is under way. A
+        conversation that ends in an answer is forgotten with all answers to the same. How many tokens lost their state
+        in memory."""
+        tokens = () if prefix is None else self._tokens.asked(prefix)
+        return self._decoder.forget(tokens, _require_scope(scope))
 
     def _run(
         self,
@@ -249,11 +264,15 @@ class LocalModel:
             max_new_tokens = min(max_new_tokens, self._context_tokens - len(tokens) + 1)
         if len(self._done) > MAX_UNCOUNTED:
             self.usage  # noqa: B018 - asking counts them
-        progress = Progress(tokens, current_scope() if scope is None else scope)
-        return Run(self._decoder, progress, max_new_tokens, rule, pieces, self._ends, self._done.append)
+        progress = Progress(tokens, current_scope() if scope is None else _require_scope(scope))
+        return Run(self._decoder, progress, max_new_tokens, rule, pieces, self._ends, self._count)
+
+    def _count(self, progress: Progress) -> None:
+        self._done.append((len(progress.prompt), progress.cached_tokens, len(progress.tokens)))
 
     def _read_all(self, prompts: Sequence[Prompt], tokens_of: Callable[[Prompt], list[int]]) -> list[list[int]]:
-        if isinstance(prompts, str) or any(isinstance(prompt, Turn) for prompt in prompts):
+        is_one = isinstance(prompts, str) or not isinstance(prompts, Sequence)
+        if is_one or any(isinstance(prompt, Turn) for prompt in prompts):
             raise TypeError("this takes a sequence of prompts: put a single text or conversation into a list")
         read = []
         for number, prompt in enumerate(prompts):
@@ -271,6 +290,12 @@ class LocalModel:
         if self._context_tokens is not None and len(tokens) > self._context_tokens:
             raise ValueError(f"the prompt has {len(tokens)} tokens; this model's context is {self._context_tokens}")
         return tokens
+
+
+def _require_scope(scope: object) -> str:
+    if not isinstance(scope, str):
+        raise TypeError(f"scope is {scope!r}: it must be a str, '' for everyone")
+    return scope
 
 
 def _require_count(name: str, value: object) -> None:

@@ -52,6 +52,11 @@ class IdleRooms:
         room.cut(len(tokens))
         with self._lock:
             self._rooms.append(_Idle(list(tokens), room))
+        self.shrink(spare_bytes)
+
+    def shrink(self, spare_bytes: int) -> None:
+        """Let go of the longest idle, as many as do not fit into `spare_bytes` with the last, which stays."""
+        with self._lock:
             while len(self._rooms) > 1 and (
                 len(self._rooms) > MAX_ROOMS or sum(idle.room.nbytes for idle in self._rooms) > spare_bytes
             ):

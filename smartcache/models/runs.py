@@ -53,6 +53,7 @@ class Run:
         self.progress, self.limit, self.choose = progress, limit, choose
         self._decoder, self._pieces, self._ends, self._count = decoder, pieces, ends, count
         self._finish_reason: Literal["stop", "length"] = "length"
+        self.ended = False
         self._text: list[str] = []
         self._started, self._seconds = perf_counter(), 0.0
 
@@ -63,6 +64,7 @@ class Run:
                 for token in tokens:
                     yield from self._told(self.take(token))
                     if self.ended:
+                        self.progress.is_closed = True
                         break
             yield from self._told(self.finish())
         finally:
@@ -70,17 +72,13 @@ class Run:
 
     def take(self, token: int) -> str:
         """The text that is certain with one more token; `ended` tells then whether it was the last."""
-        self.progress.ended = token in self._ends
+        self.ended = token in self._ends
         if self.ended:
             self._finish_reason = "stop"
             return ""
         self._text.append(self._pieces.push(token))
-        self.progress.ended = self._pieces.stopped
+        self.ended = self._pieces.stopped
         return self._text[-1]
-
-    @property
-    def ended(self) -> bool:
-        return self.progress.ended
 
     def finish(self) -> str:
         """The text that was held back; no token comes any more."""

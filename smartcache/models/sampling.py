@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from math import inf
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
@@ -18,7 +21,18 @@ from transformers import (
 if TYPE_CHECKING:
     from transformers import GenerationConfig
 
-_SEEDS = range(-(2**63), 2**64)  # what torch takes
+_RANGES: dict[str, tuple[type, Callable[[Any], bool], str]] = {
+    "temperature": (
+        Real,
+        lambda value: value == 0 or 1e-4 <= value < inf,
+        "0, for the likeliest token, or from 1e-4 on",
+    ),
+    "top_k": (Integral, lambda value: value >= 0, "a whole number, 0 for all"),
+    "top_p": (Real, lambda value: 0 < value <= 1, "above 0 and at most 1"),
+    "min_p": (Real, lambda value: 0 <= value <= 1, "from 0 to 1"),
+    "repetition_penalty": (Real, lambda value: 0 < value < inf, "above 0, 1 for none"),
+    "seed": (Integral, lambda value: -(2**63) <= value < 2**64, "a whole number from -2**63 to 2**64 - 1"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +59,10 @@ class Sampling:
         unknown = sorted(set(options) - set(known))
         if unknown:
             raise TypeError(f"unknown option {', '.join(unknown)}: the sampling options are {', '.join(known)}")
-        seed = options.get("seed")
-        if seed is not None and (not isinstance(seed, int) or seed not in _SEEDS):
-            raise ValueError(f"seed is {seed!r}: it must be a whole number from -2**63 to 2**64 - 1")
+        for name, (kind, fits, words) in _RANGES.items():
+            value = options.get(name)
+            if value is not None and (not isinstance(value, kind) or isinstance(value, bool) or not fits(value)):
+                raise ValueError(f"{name} is {value!r}: it must be {words}")
         return cls(**options)
 
     @property
@@ -87,7 +102,7 @@ class Sampling:
         if self.seed is None:
             generator.seed()
         else:
-            generator.manual_seed(self.seed)
+            generator.manual_seed(int(self.seed))
         return generator
 
 

@@ -24,7 +24,8 @@ class Tokens:
 
     def of(self, prompt: Prompt) -> list[int]:
         """The token ids of the whole prompt; never of its parts, since tokens can reach across a seam."""
-        if not isinstance(prompt, str) and not all(isinstance(turn, Turn) for turn in prompt):
+        is_prompt = isinstance(prompt, Sequence) and not isinstance(prompt, bytes)
+        if not is_prompt or (not isinstance(prompt, str) and not all(isinstance(turn, Turn) for turn in prompt)):
             raise TypeError("a prompt is a str or a sequence of Turn, as in [Turn('user', 'How do I …?')]")
         if not prompt:
             raise ValueError("the prompt is empty: give some text, or at least one Turn")
@@ -36,11 +37,17 @@ class Tokens:
 
     def beginning(self, prompt: Prompt) -> list[int]:
         """What later prompts begin with: of a conversation in which the user has the next word, all up to that."""
-        last = None if isinstance(prompt, str) or not prompt else prompt[-1]
+        last = prompt[-1] if isinstance(prompt, Sequence) and not isinstance(prompt, str) and prompt else None
         if not isinstance(last, Turn) or last.role not in ("system", "assistant"):
             return self.of(prompt)
         one, other = (self.of([*prompt, Turn("user", text)]) for text in ("a", "."))
         return one[: next(at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1])]
+
+    def asked(self, prompt: Prompt) -> list[int]:
+        """What the answer that a conversation ends with came after; of any other prompt, what later ones begin with."""
+        tokens = self.beginning(prompt)
+        ends_in_answer = not isinstance(prompt, str) and len(prompt) > 1 and prompt[-1].role == "assistant"
+        return self.of(prompt[:-1]) if ends_in_answer else tokens
 
     def decode(self, tokens: Sequence[int]) -> str:
         with self._lock:
@@ -63,7 +70,7 @@ class TextPieces:
     """
 
     def __init__(self, tokens: Tokens, stop: Sequence[str] = ()) -> None:
-        if isinstance(stop, str) or not all(stop):
+        if not isinstance(stop, Sequence) or isinstance(stop, str) or not all(isinstance(s, str) and s for s in stop):
             raise ValueError("stop is a sequence of non-empty strings, as in stop=['\\n\\n']")
         self.stopped = False
         self._tokens = tokens

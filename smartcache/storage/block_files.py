@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"([0-9a-f]{32}|[0-9a-f]{40})-([0-9a-f]{32})-(\d{1,9})\.safetensors")
 _TREE = re.compile(r"[0-9a-f]{40}")
 _BEING_WRITTEN, _ASIDE = ".tmp", ".aside"
+_DRAFT = re.compile(rf"[0-9a-f]{{32}}-\d+-\d+{re.escape(_BEING_WRITTEN)}")
 _ABANDONED_SECONDS = 3600  # a file this long under its temporary name was left by a process that is gone
 _LOOKS_PER_BUDGET = 16  # how often to see what other processes wrote while this one writes its budget once
 
@@ -46,11 +47,18 @@ class BlockFiles(Shelf):
         self._written_bytes = 0
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._look()
-        self._drop_unreachable()
+        self.remove_unreachable()
         self.make_room()
 
     def find(self, block: Block) -> Block | None:
         return super().find(block) or self._written_by_others(block)
+
+    def holds(self, block: Block, tokens: tuple[int, ...]) -> bool:
+        """As everywhere, and not what another process deleted: what is written after that could not be found."""
+        known = super().find(block)
+        if known is not None and not self._file(known).exists():
+            self.remove([known.key])
+        return super().holds(block, tokens)
 
     def read(self, block: Block, tokens: tuple[int, ...]) -> Packed | None:
         try:
@@ -139,7 +147,9 @@ class BlockFiles(Shelf):
         if not chain.tokens:
             _empty(folder)
         for draft in folder.glob(f"*{_BEING_WRITTEN}"):
-            draft.unlink(missing_ok=True)
+            if _is_ours(draft.name) and f"-{os.getpid()}-" not in draft.name:  # what this process writes goes on
+                with suppress(OSError):
+                    draft.unlink()
         for other in self._folders():
             if is_other_form(chain.root, other.name):
                 self.remove([block.key for block in self._of_tree(other.name)])
@@ -205,37 +215,25 @@ class BlockFiles(Shelf):
                 if block.key not in self._blocks:
                     self._add(block)
 
-    def _drop_unreachable(self) -> None:
-        """What follows a block that is not there can never be found."""
-        with self._lock:
-            roots = {block.root for block in self._blocks.values()}
-            orphans = [
-                block.key
-                for block in self._blocks.values()
-                if block.count and block.parent not in self._blocks and block.parent not in roots
-            ]
-        self.remove(orphans)
-
 
 def _listed(folder: Path) -> Iterator[tuple[int, Block]]:
     """What lies in the folder of one tree, and when each was used last."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            state = entry.stat(follow_symlinks=False)
-            if entry.name.endswith(_BEING_WRITTEN):
-                if time.time() - state.st_mtime > _ABANDONED_SECONDS:
-                    os.unlink(entry.path)
-                continue
-            if not _is_ours(entry.name):
-                continue
-            name = _NAME.fullmatch(entry.name)
-            parent, key, count = (name[1], name[2], int(name[3])) if name else ("", entry.name, 0)
-            yield state.st_mtime_ns, Block(folder.name, parent, key, count, state.st_size)
+            if _is_ours(entry.name):
+                with suppress(OSError):  # it vanished meanwhile: another process deleted it
+                    state = entry.stat(follow_symlinks=False)
+                    if not entry.name.endswith(_BEING_WRITTEN):
+                        name = _NAME.fullmatch(entry.name)
+                        parent, key, count = (name[1], name[2], int(name[3])) if name else ("", entry.name, 0)
+                        yield state.st_mtime_ns, Block(folder.name, parent, key, count, state.st_size)
+                    elif time.time() - state.st_mtime > _ABANDONED_SECONDS:
+                        os.unlink(entry.path)
 
 
 def _is_ours(name: str) -> bool:
     """Others may keep folders whose names look like a tree's: what we did not name, we neither count nor delete."""
-    return bool(_NAME.fullmatch(name.removesuffix(_ASIDE))) or name.endswith(_BEING_WRITTEN)
+    return bool(_NAME.fullmatch(name.removesuffix(_ASIDE)) or _DRAFT.fullmatch(name))
 
 
 def _empty(folder: Path) -> None:

@@ -106,6 +106,7 @@ class Shelf(ABC):
         if not chain.tokens:
             self.remove([block.key for block in self._of_tree(chain.root)])
             return
+        self.remove_unreachable()  # or what follows a block that is gone would stay
         number = len(chain.keys) - 1
         tokens = chain.tokens_of(number)
         siblings = self.after(chain.parent(number))
@@ -114,6 +115,16 @@ class Shelf(ABC):
         while gone and number and not self.after(chain.parent(number)):
             number -= 1
             self.remove([chain.keys[number]])
+
+    def remove_unreachable(self) -> None:
+        """What follows a block that is not here can never be found."""
+        with self._lock:
+            orphans = [
+                block.key
+                for block in self._blocks.values()
+                if block.count and block.parent not in self._blocks and block.parent != block.root
+            ]
+        self.remove(orphans)
 
     def clear(self) -> None:
         with self._lock:

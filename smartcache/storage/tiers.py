@@ -64,15 +64,16 @@ class Tiers(Generic[SegmentT]):
     ) -> None:
         if compress not in FORMS:
             raise ValueError(f"compress is {compress!r}: it must be None or 'int8'")
-        if min(disk_max_bytes, ram_max_bytes) < 0:
-            raise ValueError("disk_max_bytes and ram_max_bytes must be 0 or more")
-        if block_tokens < 1:
-            raise ValueError(f"block_tokens is {block_tokens}: it must be at least 1")
+        if compress and disk_path is None and not ram_max_bytes:
+            raise ValueError(f"compress={compress!r} is for what is kept below: give a disk_path or ram_max_bytes")
+        require_bytes(disk_max_bytes=disk_max_bytes, ram_max_bytes=ram_max_bytes)
+        if not isinstance(block_tokens, int) or block_tokens < 1:
+            raise ValueError(f"block_tokens is {block_tokens!r}: it must be a whole number of at least 1")
         self._lock = Lock()
         self._reasons: Counter[str] = Counter()
         self._compress, self._block_tokens, self._clock = compress, block_tokens, clock
         self._memory = BlockMemory(ram_max_bytes)
-        self._files = None if disk_path is None else BlockFiles(Path(disk_path), disk_max_bytes, self._count)
+        self._files = None if disk_path is None else BlockFiles(_folder(disk_path), disk_max_bytes, self._count)
         shelves: tuple[Shelf | None, ...] = (self._memory if ram_max_bytes else None, self._files)
         self._shelves = tuple(shelf for shelf in shelves if shelf is not None)
         self.active = bool(self._shelves)
@@ -141,10 +142,11 @@ class Tiers(Generic[SegmentT]):
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Nothing is fetched, nor queued, until the block ends; it begins when what is being fetched is there."""
-        with self._no_fetch:
+        with self._lock:
             self._pauses += 1
-            self._no_fetch.wait_for(lambda: not self._fetching)
         try:
+            with self._no_fetch:
+                self._no_fetch.wait_for(lambda: not self._fetching)
             yield
         finally:
             with self._lock:
@@ -311,6 +313,8 @@ class Tiers(Generic[SegmentT]):
                         packed = codec.pack(pieces[0] if len(pieces) == 1 else codec.join(pieces), self._compress)
                     if packed.nbytes > room[shelf]:
                         del room[shelf]
+                        if shelf is self._files:
+                            self._count("not written: no room for all of it")
                         continue
                     shelf.put(block, tokens, packed)
                     shelf.replace_shorter(block, tokens)
@@ -320,3 +324,21 @@ class Tiers(Generic[SegmentT]):
     def _count(self, reason: str) -> None:
         with self._lock:
             self._reasons[reason] += 1
+
+
+def require_bytes(**limits: object) -> None:
+    """Raises TypeError or ValueError for a limit that is no number of bytes."""
+    for name, limit in limits.items():
+        if not isinstance(limit, int | float):
+            raise TypeError(f"{name} is {limit!r}: it must be a number of bytes")
+        if not limit >= 0:  # nor is NaN
+            raise ValueError(f"{name} is {limit}: it must be 0 or more")
+
+
+def _folder(path: str | Path) -> Path:
+    if not str(path):
+        raise ValueError("disk_path is empty: give the folder that keeps the state, '.' for this one")
+    folder = Path(path).expanduser()
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"disk_path is the file {str(folder)!r}: it must be a folder")
+    return folder

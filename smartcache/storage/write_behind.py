@@ -34,7 +34,8 @@ class Running(Generic[JobT]):
 
 
 class WriteBehind(Generic[JobT]):
-    """Jobs of at most `max_bytes` together, done one after the other; a single one may be larger.
+    """Jobs of at most `max_bytes` together with the one at work, done one after the other; a single one that waits may
+    be larger.
 
     `work` must not raise. The thread lives as long as there is work, and the process waits for it: what was queued is
     done before the process ends, if it is not killed.
@@ -68,8 +69,7 @@ class WriteBehind(Generic[JobT]):
                 return False
             self._waiting = deque([*others, job])
             if not self._alive():
-                self._thread = Thread(target=self._run, name="smartcache-tiers")
-                self._thread.start()
+                self._start()
             return True
 
     def cancel(self, unwanted: Callable[[JobT], bool]) -> None:
@@ -101,6 +101,15 @@ class WriteBehind(Generic[JobT]):
 
     def _take_out(self, unwanted: Callable[[JobT], bool]) -> None:
         self._waiting = deque(job for job in self._waiting if not unwanted(job))
+
+    def _start(self) -> None:
+        """Raises RuntimeError where no thread can be started, and then nothing waits."""
+        self._thread = Thread(target=self._run, name="smartcache-tiers")
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._waiting.clear()
+            raise
 
     def _alive(self) -> bool:
         """After a fork the thread is the parent's alone."""

@@ -132,9 +132,9 @@ def test_a_prompt_that_the_model_cannot_take_is_left_out(written: dict[Path, Any
     [
         (None, "", "say where system prompts are"),
         ("prompts.txt", " \n", "no system prompt in"),
-        ("prompts.jsonl", "Be brief.", "cannot be read as prompts"),
-        ("prompts.jsonl", '{"prompt": "x"}', "cannot be read as prompts"),
-        ("prompts.jsonl", "3", "a line is a string"),
+        ("prompts.jsonl", '"Be kind."\nBe brief.', "line 2: a line is a string in JSON"),
+        ("prompts.jsonl", '{"prompt": "x"}', "line 1: a line is a string in JSON"),
+        ("prompts.jsonl", "3", "line 1: a line is a string in JSON"),
         ("prompts.jsonl", f'"{"long " * 9}"', "none of the system prompts fits the model"),
     ],
 )
@@ -175,6 +175,12 @@ def test_a_cache_file_that_is_not_there_is_refused_and_not_made(written: dict[Pa
         f"smartcache: there is no cache file at {tmp_path / 'nowhere.db'}\n",
     )
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("folder", ["", "."])
+def test_state_is_not_strewn_where_no_folder_was_named(written: dict[Path, Any], file: Path, folder: str) -> None:
+    code, output = run(file, "--kv", folder)
+    assert (code, written, "name a folder of its own" in output) == (2, {}, True)
 
 
 def test_state_is_not_kept_in_a_file(written: dict[Path, Any], tmp_path: Path) -> None:

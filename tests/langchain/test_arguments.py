@@ -27,7 +27,7 @@ def make(model: Any, cache: Any) -> Any:
     """Makes one of ours by its class, with more fields."""
     fields: dict[type, dict[str, Any]] = {
         ChatSmartCache: {"model": model, "cache": cache},
-        ChatLocalModel: {"model": "any"},
+        ChatLocalModel: {"model": object()},
         SmartCacheRetriever: {"retriever": OneDocument(), "cache": cache},
     }
     return lambda kind, **more: kind(**{**fields[kind], **more})

@@ -131,3 +131,8 @@ def test_another_local_model_does_not_share_answers(chat: Any, cache: Any) -> No
     ]
     hits = [answer.response_metadata["smartcache"]["hit"] for answer in answers]
     assert hits == [False, False, True]
+
+
+def test_a_name_where_a_model_is_wanted_says_how_to_load_it() -> None:
+    with pytest.raises(ValueError, match=r"give LocalModel\.load\('org/model'\)"):
+        ChatLocalModel(model="org/model")

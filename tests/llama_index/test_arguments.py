@@ -60,7 +60,7 @@ def test_a_query_engine_is_taken(index, llm, cache):
 
 MADE = {
     "SmartCacheLLM": lambda llm, cache, **fields: SmartCacheLLM(llm, cache, **fields),
-    "LocalModelLLM": lambda llm, cache, **fields: LocalModelLLM("any", **fields),
+    "LocalModelLLM": lambda llm, cache, **fields: LocalModelLLM(object(), **fields),
     "CacheAwareContext": lambda llm, cache, **fields: CacheAwareContext(**fields),
 }
 

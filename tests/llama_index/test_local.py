@@ -123,3 +123,8 @@ def test_a_local_model_answers_a_cached_query_engine(index, local, model, cache)
         response = engine.query("How many hours does the hub run?")
         assert (str(response), response.metadata["smartcache"]["served_by"]) == ("It lasts ten hours.", expected)
     assert len(model.calls) == 1
+
+
+def test_a_name_where_a_model_is_wanted_says_how_to_load_it():
+    with pytest.raises(TypeError, match=r"give LocalModel\.load\('org/model'\)"):
+        LocalModelLLM("org/model")

@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("torch", reason="needs the `local` extra")
 
 from smartcache.layers.prefixes import PrefixCache
+from smartcache.models import LocalModel
+from smartcache.types import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,6 +110,32 @@ def test_a_batch_under_way_does_not_bring_it_back(local_model: MakeModel) -> Non
     assert known(model, "other") == len("other")
 
 
+def test_what_a_dropped_stream_left_is_gone_at_once(local_model: MakeModel) -> None:
+    model = local_model()
+    stream = model.stream(PROMPT, max_new_tokens=8)
+    next(stream)
+    stream.close()
+    assert len(model._decoder._broken_off) == 1
+    model.forget("something else")
+    assert len(model._decoder._broken_off) == 0
+
+
+class FailingPrefixCache(PrefixCache[Any]):
+    """Whose lower tiers cannot delete."""
+
+    def _forget_here(self, fingerprint: str, tokens: Any) -> int:
+        raise OSError("read-only")
+
+
+def test_rooms_are_empty_even_where_files_cannot_be_deleted(local_model: MakeModel) -> None:
+    model = local_model(prefix_cache=FailingPrefixCache(10**8))
+    model.generate(PROMPT, max_new_tokens=4)
+    assert len(model._decoder._idle) == 1
+    with pytest.raises(OSError, match="read-only"):
+        model.forget()
+    assert len(model._decoder._idle) == 0
+
+
 def test_what_comes_after_is_kept_again(local_model: MakeModel, tmp_path: Path) -> None:
     model = local_model(prefix_cache=on_disk(tmp_path))
     model.generate(PROMPT, max_new_tokens=4)
@@ -122,6 +150,28 @@ def test_only_what_begins_so_is_forgotten(local_model: MakeModel) -> None:
     model.warm(["the quick", "the lazy", "a dog"])
     assert model.forget("the q") == len("quick")
     assert [known(model, prompt) for prompt in ("the quick", "the lazy", "a dog")] == [4, 8, 5]
+
+
+TEMPLATE = (
+    "{% for m in messages %}{{ m['role'] }} {{ m['content'] }}.{% endfor %}"
+    "{% if add_generation_prompt %}assistant {% endif %}"
+)
+
+
+def test_a_conversation_is_forgotten_with_the_answer_that_it_ends_in(network: Any, letter_tokenizer: Any) -> None:
+    tokenizer = letter_tokenizer()
+    tokenizer.chat_template = TEMPLATE
+    model = LocalModel(network(max_position_embeddings=256), tokenizer, prefix_cache=PrefixCache(10**8))
+    conversation = [Turn("system", "be brief"), Turn("user", "who")]
+    other = [Turn("system", "be brief"), Turn("user", "what")]
+    for turns in (conversation, other):
+        answer = model.generate(turns, max_new_tokens=4)
+    whole = [*conversation, Turn("assistant", answer.text)]
+    assert model.forget(whole) > 0
+    assert model.generate(conversation, max_new_tokens=1).cached_tokens == len("system be brief.user wh")
+    assert model.generate(other, max_new_tokens=1).cached_tokens == model.count_tokens(other) - 1
+    model.forget(conversation[:1])
+    assert len(model.prefix_cache) == 0
 
 
 def test_each_scope_forgets_its_own(local_model: MakeModel, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the `local` extra")
@@ -203,16 +204,47 @@ def test_an_unknown_option_is_refused_with_the_ones_there_are(model: LocalModel)
 
 @pytest.mark.parametrize(
     "options",
-    [{"max_new_tokens": 2.5}, {"max_new_tokens": "3"}, {"max_new_tokens": True}, {"seed": 2**70}, {"seed": 1.5}],
+    [
+        *({"max_new_tokens": value} for value in (2.5, "3", True)),
+        *({"seed": value} for value in (2**70, 1.5, True)),
+        *({"temperature": value} for value in (1e-45, float("inf"), float("nan"), "1")),
+        *({"top_p": value} for value in (2.0, 0.0)),
+        {"top_k": -1},
+        {"top_k": 2.5},
+        {"min_p": 1.5},
+        {"repetition_penalty": 0},
+        {"scope": 0},
+        {"scope": b"a"},
+    ],
 )
-def test_numbers_that_are_none_are_refused_by_name(model: LocalModel, options: dict[str, Any]) -> None:
+def test_a_value_that_makes_no_sense_is_refused_by_name(model: LocalModel, options: dict[str, Any]) -> None:
     (name,) = options
-    with pytest.raises((TypeError, ValueError), match=f"{name} is .*: it must be a whole number"):
+    with pytest.raises((TypeError, ValueError), match=f"{name} is .*: it must be "):
         model.generate(PROMPT, **options)
-    assert model.generate(PROMPT, max_new_tokens=2, do_sample=True, seed=2**64 - 1).token_ids
 
 
-@pytest.mark.parametrize("prompts", ["abc", [Turn("user", "abc")]])
+def test_the_ends_of_the_ranges_are_taken(model: LocalModel) -> None:
+    ends = {"temperature": 1e-4, "top_p": 1.0, "min_p": 0.0, "top_k": 0, "seed": 2**64 - 1}
+    assert model.generate(PROMPT, max_new_tokens=np.int64(2), scope="", **ends).token_ids
+
+
+@pytest.mark.parametrize("prompt", [None, 3, b"abc", [3]])
+def test_what_is_no_prompt_is_refused_everywhere(model: LocalModel, prompt: Any) -> None:
+    for take in (model.generate, model.stream, model.count_tokens, lambda one: model.warm([one])):
+        with pytest.raises(TypeError, match="a prompt is a str or a sequence of Turn"):
+            take(prompt)
+    if prompt is not None:  # all, of a scope
+        with pytest.raises(TypeError, match="a prompt is a str or a sequence of Turn"):
+            model.forget(prompt)
+
+
+@pytest.mark.parametrize("stop", [None, [1], [None]])
+def test_stop_strings_that_are_none_are_refused(model: LocalModel, stop: Any) -> None:
+    with pytest.raises(ValueError, match="stop is a sequence of non-empty strings"):
+        model.generate(PROMPT, stop=stop)
+
+
+@pytest.mark.parametrize("prompts", ["abc", [Turn("user", "abc")], None, 3])
 def test_one_prompt_where_several_are_wanted_is_refused(model: LocalModel, prompts: Any) -> None:
     for take in (model.warm, model.generate_batch):
         with pytest.raises(TypeError, match="put a single text or conversation into a list"):
@@ -267,9 +299,27 @@ def test_a_library_that_is_missing_is_not_taken_for_a_missing_model(
         LocalModel.load(tmp_path)
 
 
-def test_a_dtype_that_does_not_exist_is_refused_as_such(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="dtype is 'float99'"):
-        LocalModel.load(tmp_path, dtype="float99")
+@pytest.mark.parametrize("dtype", ["float99", "int8", torch.int8, 3])
+def test_a_dtype_that_no_weights_have_is_refused_as_such(tmp_path: Path, dtype: Any) -> None:
+    with pytest.raises(ValueError, match=f"dtype is {dtype!r}: it must be"):
+        LocalModel.load(tmp_path, dtype=dtype)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there_is_refused_as_such(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="finds no CUDA device"):
+        LocalModel.load(tmp_path, device="cuda")
+
+
+@pytest.mark.parametrize("prefix_cache", ["kv", 3, {}])
+def test_what_is_no_prefix_cache_is_refused(local_model: MakeModel, prefix_cache: Any) -> None:
+    with pytest.raises(TypeError, match=r"prefix_cache is .*: it must be a PrefixCache"):
+        local_model(prefix_cache=prefix_cache)
+
+
+def test_what_cannot_be_called_at_the_end_is_refused_at_the_start(model: LocalModel) -> None:
+    with pytest.raises(TypeError, match="on_end is 3"):
+        model.stream(PROMPT, on_end=3)  # type: ignore[arg-type]
 
 
 def test_a_transformers_that_is_too_old_is_refused(local_model: MakeModel, monkeypatch: pytest.MonkeyPatch) -> None:

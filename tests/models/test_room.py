@@ -148,6 +148,46 @@ def test_a_batch_that_outgrows_its_room_while_some_have_left_goes_on(
     assert [generation.text for generation in together] == expected
 
 
+@pytest.mark.parametrize("leaves_at", range(2, 12))
+def test_a_batch_grows_at_the_step_at_which_a_row_leaves(
+    local_model: MakeModel, monkeypatch: pytest.MonkeyPatch, leaves_at: int
+) -> None:
+    """With place for four more, then eight, then sixteen: one row leaves before, at and after each growth."""
+    prompts = ["the quick brown fox", "jumps"]
+    cold = local_model(warm=False)
+    texts = [cold.generate(prompt, max_new_tokens=20).text for prompt in prompts]
+    stop = [texts[1][leaves_at - 1 : leaves_at + 1]]
+    expected = [cold.generate(prompt, max_new_tokens=20, stop=stop).token_ids for prompt in prompts]
+    monkeypatch.setattr("smartcache.models.batch.MAX_FIRST_TOKENS", 4)
+    model = local_model()
+    together = model.generate_batch(prompts, max_new_tokens=20, stop=stop)
+    assert [generation.token_ids for generation in together] == expected
+    assert (
+        model.generate(prompts[0], max_new_tokens=20).token_ids
+        == cold.generate(prompts[0], max_new_tokens=20).token_ids
+    )
+
+
+def test_a_lent_room_refuses_to_grow() -> None:
+    memory = [(torch.zeros(1, 2, 4, 4), torch.zeros(1, 2, 4, 4))]
+    lent, states = Room.over(memory, 3), torch.ones(1, 2, 1, 4)
+    lent.layers[0].update(states, states)
+    with pytest.raises(RuntimeError, match="place for 4 tokens, not for 5"):
+        lent.layers[0].update(states, states)
+
+
+def test_a_room_that_finds_no_memory_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    small, states = Room(1, 2), torch.ones(1, 2, 2, 4)
+    layer = small.layers[0]
+    layer.update(states, states)
+    with monkeypatch.context() as patched:
+        patched.setattr("smartcache.models.kv._empty", lambda *_: (_ for _ in ()).throw(MemoryError()))
+        with pytest.raises(MemoryError):
+            layer.update(states, states)
+    layer.update(2 * states, 2 * states)
+    assert small.state(4).layers[0][0][0, 0, :, 0].tolist() == [1, 1, 2, 2]
+
+
 def test_a_room_that_begins_again_takes_state_of_any_form() -> None:
     def state(heads: int) -> KVSegment:
         ones = torch.ones(1, heads, 3, 4)

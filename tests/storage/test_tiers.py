@@ -408,6 +408,110 @@ def test_nothing_that_was_queued_reappears_after_it_was_forgotten(
     assert (names(tmp_path), known(prefixes, "abcdefgh.")) == ([], "")
 
 
+def test_a_file_that_vanishes_while_a_folder_is_listed_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache(tmp_path, "abcdefgh", "abcdxyzw", "qrst").close()
+    whole, scan = disk_bytes(tmp_path), os.scandir
+
+    class Vanishing:
+        """The entries of a folder, of which the first is gone once it is looked at."""
+
+        def __init__(self, path: Any) -> None:
+            self.entries = list(scan(path))
+
+        def __enter__(self) -> Any:
+            for entry in self.entries[:1]:
+                if entry.is_file():
+                    os.unlink(entry.path)
+            return iter(self.entries)
+
+        def __exit__(self, *_: object) -> None: ...
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", Vanishing)
+        prefixes = cache(tmp_path)
+    assert 0 < disk_bytes(tmp_path) < whole
+    assert prefixes.tiers().disk_bytes == disk_bytes(tmp_path)
+
+
+def test_forgetting_reaches_what_lost_the_block_before_it(tmp_path: Path) -> None:
+    """Of two processes one may evict what the other goes on to write after."""
+    mine = cache(tmp_path, "abcdefghijkl")
+    second = files(tmp_path)[1]
+    second.unlink()
+    mine.forget("model", tokens_of("abc"))
+    assert names(tmp_path) == []
+
+
+def test_what_another_process_deleted_is_written_again_before_what_follows_it(tmp_path: Path) -> None:
+    mine = cache(tmp_path, "abcd")
+    cache(tmp_path).clear()
+    store(mine, "abcdefgh")
+    mine.flush()
+    assert known(cache(tmp_path), "abcdefgh.") == "abcdefgh"
+
+
+def test_forgetting_one_text_does_not_stop_the_writing_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prefixes, replace_file = cache(tmp_path), os.replace
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(*paths: Any) -> None:
+        begun.set()
+        go.wait(10)
+        replace_file(*paths)
+
+    monkeypatch.setattr(os, "replace", slow)
+    store(prefixes, "abcd")
+    assert begun.wait(10)
+    prefixes.forget("model", tokens_of("zzz"))
+    go.set()
+    prefixes.close()
+    assert (known(cache(tmp_path), "abcd."), dict(prefixes.tiers().reasons)) == ("abcd", {})
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"max_bytes": "kv"}, "max_bytes is 'kv': it must be a number of bytes"),
+        ({"max_bytes": float("nan")}, "max_bytes is nan: it must be 0 or more"),
+        ({"disk_path": "", "max_bytes": 9}, "disk_path is empty"),
+        ({"disk_path": __file__}, "disk_path is the file .*: it must be a folder"),
+        ({"disk_path": "kv", "disk_max_bytes": "20GB"}, "disk_max_bytes is '20GB': it must be a number of bytes"),
+        ({"ram_max_bytes": -1}, "ram_max_bytes is -1: it must be 0 or more"),
+        ({"compress": "int8"}, "give a disk_path or ram_max_bytes"),
+        ({"disk_path": "kv", "block_tokens": 1.5}, "block_tokens is 1.5: it must be a whole number"),
+    ],
+)
+def test_what_cannot_be_kept_so_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Any, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((TypeError, ValueError, NotADirectoryError), match=told):
+        PrefixCache(**options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_may_be_named_from_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    cache(Path("~/kv"), "abcd").close()
+    assert known(cache(tmp_path / "kv"), "abcd.") == "abcd"
+
+
+@pytest.mark.parametrize("name", ["notes.tmp", "0" * 32 + "-1-2.tmp"])
+def test_only_drafts_of_ours_are_deleted(tmp_path: Path, name: str) -> None:
+    cache(tmp_path, "abcd").close()
+    draft = files(tmp_path)[0].with_name(name)
+    draft.write_text("mine")
+    os.utime(draft, (0, 0))
+    prefixes = cache(tmp_path)
+    prefixes.forget("model")
+    prefixes.clear()
+    assert draft.exists() == (name == "notes.tmp")
+
+
 @pytest.mark.parametrize("text", ["", "abcd", "zzzz"])
 def test_forgetting_reaches_what_was_kept_in_another_form(tmp_path: Path, text: str) -> None:
     cache(tmp_path, "abcdefgh", compress="int8").close()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, replace
 
+import pytest
+
 from smartcache.storage.write_behind import Running, WriteBehind
 
 
@@ -83,6 +85,19 @@ def test_what_is_at_work_takes_room_too() -> None:
     assert not held.queue.put(Text("fghij"))
     assert held.queue.put(Text("fghi"))
     assert held.done() == ["abcde", "fghi"]
+
+
+def test_what_no_thread_can_do_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    queue: WriteBehind[Text] = WriteBehind(lambda running: written.append(running.job.text), 10)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", lambda _: (_ for _ in ()).throw(RuntimeError("no more threads")))
+        with pytest.raises(RuntimeError, match="no more threads"):
+            queue.put(Text("a"))
+    assert (len(queue), queue.flush(1)) == (0, True)
+    assert queue.put(Text("b"))
+    assert queue.close(10)
+    assert written == ["b"]
 
 
 def test_one_alone_may_be_larger() -> None:
