@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from time import monotonic
 
@@ -42,16 +42,12 @@ class Flights:
         finally:
             self._leave(key, flight if mine else None)
 
-    @asynccontextmanager
-    async def ajoin(self, key: str | None) -> AsyncIterator[None]:
-        mine, flight = self._board(key)
-        try:
-            if not mine and flight:
-                with self._told():
-                    await asyncio.wait([asyncio.wrap_future(flight)], timeout=self._max_wait_seconds)
-            yield
-        finally:
-            self._leave(key, flight if mine else None)
+    def ajoin(self, key: str | None) -> _Joined:
+        return _Joined(self, key)
+
+    async def _await(self, flight: Future[None]) -> None:
+        with self._told():
+            await asyncio.wait([asyncio.wrap_future(flight)], timeout=self._max_wait_seconds)
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -77,6 +73,24 @@ class Flights:
             return
         self._flights.pop(key, None)
         flight.set_result(None)
+
+
+class _Joined:
+    """What `ajoin` gives. No async generator: a loop that ends would close that one beside the stream it is in."""
+
+    def __init__(self, flights: Flights, key: str | None) -> None:
+        self._flights, self._key = flights, key
+        self._mine: Future[None] | None = None
+
+    async def __aenter__(self) -> None:
+        mine, flight = self._flights._board(self._key)
+        if mine:
+            self._mine = flight
+        elif flight:
+            await self._flights._await(flight)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._flights._leave(self._key, self._mine)
 
 
 def _wait(flight: Future[None], seconds: float) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import inspect
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -162,13 +162,8 @@ def _closed_on_error(path: Path[T]) -> Iterator[None]:
         raise
 
 
-@asynccontextmanager
-async def _closing(pieces: AsyncIterator[Any]) -> AsyncIterator[AsyncIterator[Any]]:
-    try:
-        yield pieces
-    finally:
-        if isinstance(pieces, AsyncGenerator):
-            await pieces.aclose()
+def _closing(pieces: AsyncIterator[Any]) -> AbstractAsyncContextManager[AsyncIterator[Any]]:
+    return aclosing(pieces) if isinstance(pieces, AsyncGenerator) else nullcontext(pieces)
 
 
 def _advance(path: Path[T], reply: Any) -> SearchStep | GenerateStep | T:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
+from smartcache import Request, SmartCache, Turn
 from smartcache.flights import Flights
 
 
@@ -75,3 +79,21 @@ def test_a_stream_that_another_thread_closes_leaves_no_mark(flights):
     in_a_thread(lambda: held.__exit__(None, None, None))
     with flights.join("a"):
         assert waits(flights, "a")
+
+
+def test_a_loop_that_ends_under_a_half_read_stream_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    cache = SmartCache.open(mode="exact", strict=True)
+    streams: list[Any] = []
+
+    async def pieces(request: Any, chunks: Any) -> AsyncIterator[str]:
+        for piece in "abc":
+            await asyncio.sleep(0)
+            yield piece
+
+    async def read_one() -> None:
+        streams.append(cache.astream(Request([Turn("user", "who")]), pieces))
+        await anext(streams[0])
+
+    asyncio.run(read_one())
+    assert caplog.records == []
+    assert cache.answer(Request([Turn("user", "who")]), lambda *_: "me").text == "me"

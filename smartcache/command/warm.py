@@ -99,7 +99,7 @@ def _texts(file: Path) -> list[str]:
         text = file.read_text(encoding="utf-8")
     except ValueError as error:
         raise UnreadablePrompts(f"{file} cannot be read as prompts: {error}") from error
-    lines = text.splitlines() if file.suffix == ".jsonl" else [json.dumps(text)]
+    lines = text.split("\n") if file.suffix == ".jsonl" else [json.dumps(text)]
     texts = [_text(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     return [one for one in texts if one.strip()]
 

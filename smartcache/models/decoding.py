@@ -126,7 +126,7 @@ class Decoder:
             left = _Left(progress, text, computed, cache)
             if settles:
                 self._settle(left)
-            elif self._prefixes.max_bytes:
+            elif self._prefixes.max_bytes and progress.begun == self._prefixes.forgets:
                 self._broken_off.append(left)  # for the next one who comes
 
     def example(self) -> KVSegment:

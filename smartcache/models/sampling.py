@@ -30,7 +30,7 @@ _RANGES: dict[str, tuple[type, Callable[[Any], bool], str]] = {
     "top_k": (Integral, lambda value: value >= 0, "a whole number, 0 for all"),
     "top_p": (Real, lambda value: 0 < value <= 1, "above 0 and at most 1"),
     "min_p": (Real, lambda value: 0 <= value <= 1, "from 0 to 1"),
-    "repetition_penalty": (Real, lambda value: 0 < value < inf, "above 0, 1 for none"),
+    "repetition_penalty": (Real, lambda value: 1e-4 <= value <= 1e4, "from 1e-4 to 1e4, 1 for none"),
     "seed": (Integral, lambda value: -(2**63) <= value < 2**64, "a whole number from -2**63 to 2**64 - 1"),
 }
 
@@ -59,10 +59,19 @@ class Sampling:
         unknown = sorted(set(options) - set(known))
         if unknown:
             raise TypeError(f"unknown option {', '.join(unknown)}: the sampling options are {', '.join(known)}")
+        options = {name: value for name, value in options.items() if value is not None}
         for name, (kind, fits, words) in _RANGES.items():
-            value = options.get(name)
-            if value is not None and (not isinstance(value, kind) or isinstance(value, bool) or not fits(value)):
+            value = options.get(name, 1)
+            if not isinstance(value, kind) or isinstance(value, bool) or not fits(value):
                 raise ValueError(f"{name} is {value!r}: it must be {words}")
+        if not isinstance(options.get("do_sample", True), bool):
+            raise ValueError(f"do_sample is {options['do_sample']!r}: it must be True or False")
+        if options.get("do_sample") and options.get("temperature") == 0:
+            raise ValueError("temperature is 0, which takes the likeliest token, and do_sample is True: leave out one")
+        # as transformers takes them, which refuses a whole number or one of numpy's
+        for name, (kind, _, _) in _RANGES.items():
+            if name in options:
+                options[name] = (int if kind is Integral else float)(options[name])
         return cls(**options)
 
     @property
@@ -102,7 +111,7 @@ class Sampling:
         if self.seed is None:
             generator.seed()
         else:
-            generator.manual_seed(int(self.seed))
+            generator.manual_seed(self.seed)
         return generator
 
 

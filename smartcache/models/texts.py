@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from smartcache.storage.chains import shared_length
 from smartcache.types import Turn
 
 if TYPE_CHECKING:
@@ -46,8 +47,10 @@ class Tokens:
     def asked(self, prompt: Prompt) -> list[int]:
         """What the answer that a conversation ends with came after; of any other prompt, what later ones begin with."""
         tokens = self.beginning(prompt)
-        ends_in_answer = not isinstance(prompt, str) and len(prompt) > 1 and prompt[-1].role == "assistant"
-        return self.of(prompt[:-1]) if ends_in_answer else tokens
+        if isinstance(prompt, str) or len(prompt) < 2 or prompt[-1].role != "assistant":
+            return tokens
+        asked = self.of(prompt[:-1])  # some templates open a thought there that they leave out of what is past
+        return asked[: shared_length(asked, tokens)]
 
     def decode(self, tokens: Sequence[int]) -> str:
         with self._lock:

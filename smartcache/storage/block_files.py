@@ -55,9 +55,9 @@ class BlockFiles(Shelf):
 
     def holds(self, block: Block, tokens: tuple[int, ...]) -> bool:
         """As everywhere, and not what another process deleted: what is written after that could not be found."""
-        known = super().find(block)
-        if known is not None and not self._file(known).exists():
-            self.remove([known.key])
+        longer = [other for other in self.after(block.parent) if other.count > block.count]
+        known = [other for other in (super().find(block), *longer) if other is not None]
+        self.remove([other.key for other in known if not self._file(other).exists()])
         return super().holds(block, tokens)
 
     def read(self, block: Block, tokens: tuple[int, ...]) -> Packed | None:
@@ -146,19 +146,21 @@ class BlockFiles(Shelf):
         folder = self._path / chain.root
         if not chain.tokens:
             _empty(folder)
-        for draft in folder.glob(f"*{_BEING_WRITTEN}"):
-            if _is_ours(draft.name) and f"-{os.getpid()}-" not in draft.name:  # what this process writes goes on
-                with suppress(OSError):
-                    draft.unlink()
-        for other in self._folders():
-            if is_other_form(chain.root, other.name):
-                self.remove([block.key for block in self._of_tree(other.name)])
-                _empty(other)
+        with suppress(OSError):
+            for draft in folder.glob(f"*{_BEING_WRITTEN}"):
+                if _is_ours(draft.name) and f"-{os.getpid()}-" not in draft.name:  # what this process writes goes on
+                    draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            for other in self._folders():
+                if is_other_form(chain.root, other.name):
+                    self.remove([block.key for block in self._of_tree(other.name)])
+                    _empty(other)
 
     def clear(self) -> None:
         super().clear()
-        for folder in self._folders():
-            _empty(folder)
+        with suppress(OSError):
+            for folder in self._folders():
+                _empty(folder)
 
     def _delete(self, blocks: Sequence[Block]) -> None:
         for block in blocks:
@@ -194,20 +196,21 @@ class BlockFiles(Shelf):
         return found
 
     def _folders(self) -> list[Path]:
-        try:
-            with os.scandir(self._path) as entries:
-                return [Path(e.path) for e in entries if _TREE.fullmatch(e.name) and e.is_dir(follow_symlinks=False)]
-        except OSError:
-            return []
+        with os.scandir(self._path) as entries:
+            return [Path(e.path) for e in entries if _TREE.fullmatch(e.name) and e.is_dir(follow_symlinks=False)]
 
     def _look(self, folder: Path | None = None) -> None:
-        """Bring the index in line with what is there, in `folder` or in all."""
+        """Bring the index in line with what is there, in `folder` or in all. What cannot be listed now (too many files
+        are open, say) stays as it is known."""
         with self._lock:
             before = {key for key, block in self._blocks.items() if folder in (None, self._path / block.root)}
         found: list[tuple[int, Block]] = []
-        for tree in self._folders() if folder is None else [folder]:
-            with suppress(OSError):
-                found += _listed(tree)
+        try:
+            for tree in self._folders() if folder is None else [folder]:
+                with suppress(FileNotFoundError):
+                    found += _listed(tree)
+        except OSError:
+            return
         there = {block.key for _, block in found}
         with self._lock:
             self._drop(before - there)

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from threading import Condition, Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Generic
+
+import numpy as np
 
 from smartcache.storage.block_files import BlockFiles
 from smartcache.storage.chains import Block, Chain, root_of, shared_length
@@ -67,7 +70,7 @@ class Tiers(Generic[SegmentT]):
         if compress and disk_path is None and not ram_max_bytes:
             raise ValueError(f"compress={compress!r} is for what is kept below: give a disk_path or ram_max_bytes")
         require_bytes(disk_max_bytes=disk_max_bytes, ram_max_bytes=ram_max_bytes)
-        if not isinstance(block_tokens, int) or block_tokens < 1:
+        if not isinstance(block_tokens, int | np.integer) or block_tokens < 1:
             raise ValueError(f"block_tokens is {block_tokens!r}: it must be a whole number of at least 1")
         self._lock = Lock()
         self._reasons: Counter[str] = Counter()
@@ -329,9 +332,9 @@ class Tiers(Generic[SegmentT]):
 def require_bytes(**limits: object) -> None:
     """Raises TypeError or ValueError for a limit that is no number of bytes."""
     for name, limit in limits.items():
-        if not isinstance(limit, int | float):
+        if not isinstance(limit, Real):
             raise TypeError(f"{name} is {limit!r}: it must be a number of bytes")
-        if not limit >= 0:  # nor is NaN
+        if not float(limit) >= 0:  # nor is NaN
             raise ValueError(f"{name} is {limit}: it must be 0 or more")
 
 

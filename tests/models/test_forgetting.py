@@ -174,6 +174,27 @@ def test_a_conversation_is_forgotten_with_the_answer_that_it_ends_in(network: An
     assert len(model.prefix_cache) == 0
 
 
+def test_a_thought_that_the_template_opens_and_leaves_out_later_hides_nothing(
+    network: Any, letter_tokenizer: Any
+) -> None:
+    tokenizer = letter_tokenizer()
+    tokenizer.chat_template = TEMPLATE.replace("assistant {% endif %}", "assistant hm {% endif %}")
+    model = LocalModel(network(max_position_embeddings=256), tokenizer, prefix_cache=PrefixCache(10**8))
+    talk = [Turn("user", "my secret is"), Turn("assistant", "ok fine")]
+    model.generate([*talk, Turn("user", "and")], max_new_tokens=5)
+    assert model.forget(talk) > 0
+    assert len(model.prefix_cache) == 0
+
+
+def test_a_stream_that_is_dropped_after_all_was_forgotten_leaves_nothing(local_model: MakeModel) -> None:
+    model = local_model()
+    stream = model.stream(PROMPT, max_new_tokens=8)
+    next(stream)
+    model.forget()
+    stream.close()
+    assert len(model._decoder._broken_off) == 0
+
+
 def test_each_scope_forgets_its_own(local_model: MakeModel, tmp_path: Path) -> None:
     model = local_model(prefix_cache=on_disk(tmp_path))
     for scope in ("", "acme", "other"):

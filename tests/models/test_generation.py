@@ -213,6 +213,7 @@ def test_an_unknown_option_is_refused_with_the_ones_there_are(model: LocalModel)
         {"top_k": 2.5},
         {"min_p": 1.5},
         {"repetition_penalty": 0},
+        {"do_sample": "no"},
         {"scope": 0},
         {"scope": b"a"},
     ],
@@ -226,6 +227,19 @@ def test_a_value_that_makes_no_sense_is_refused_by_name(model: LocalModel, optio
 def test_the_ends_of_the_ranges_are_taken(model: LocalModel) -> None:
     ends = {"temperature": 1e-4, "top_p": 1.0, "min_p": 0.0, "top_k": 0, "seed": 2**64 - 1}
     assert model.generate(PROMPT, max_new_tokens=np.int64(2), scope="", **ends).token_ids
+
+
+def test_numbers_of_any_kind_mean_the_same(model: LocalModel) -> None:
+    plain = {"temperature": 2.0, "top_k": 5, "repetition_penalty": 2.0, "seed": 3}
+    other = {"temperature": 2, "top_k": np.int32(5), "repetition_penalty": np.float32(2), "seed": np.int64(3)}
+    first, second = (model.generate(PROMPT, max_new_tokens=6, **options).token_ids for options in (plain, other))
+    assert first == second
+
+
+def test_a_draw_at_temperature_zero_is_refused(model: LocalModel) -> None:
+    with pytest.raises(ValueError, match="leave out one"):
+        model.generate(PROMPT, do_sample=True, temperature=0)
+    assert model.generate(PROMPT, max_new_tokens=3, do_sample=False, temperature=0).token_ids
 
 
 @pytest.mark.parametrize("prompt", [None, 3, b"abc", [3]])

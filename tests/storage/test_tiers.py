@@ -452,6 +452,30 @@ def test_what_another_process_deleted_is_written_again_before_what_follows_it(tm
     assert known(cache(tmp_path), "abcdefgh.") == "abcdefgh"
 
 
+def test_what_is_part_of_a_longer_block_that_was_deleted_is_written(tmp_path: Path) -> None:
+    mine = cache(tmp_path, "abcd")
+    cache(tmp_path).clear()
+    assert known(mine, "ab.") == "ab"
+    mine.flush()
+    assert known(cache(tmp_path), "ab.") == "ab"
+
+
+def test_a_folder_that_cannot_be_listed_is_taken_to_be_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no file descriptor left, say: what is to be forgotten is deleted all the same."""
+    prefixes = cache(tmp_path, "abcdefgh", "zzzz")
+
+    def full(*_: Any) -> Any:
+        raise OSError("too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", full)
+        prefixes.forget("model", tokens_of("ab"))
+    assert len(files(tmp_path)) == 1
+    assert (known(prefixes, "abcdefgh."), known(cache(tmp_path), "zzzz.")) == ("", "zzzz")
+
+
 def test_forgetting_one_text_does_not_stop_the_writing_of_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
