@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from smartcache.embedding import Embedder, RememberedVectors, Vector, unit
-from smartcache.facts import Facts, content_words
+from smartcache.facts import Facts, content_words, stem
 from smartcache.keys import canonical, digest
 from smartcache.types import Request, Turn
 from smartcache.wording import ANAPHORA, CHINESE_ANAPHORA, ELLIPTIC_START, NOT_ANAPHORA
@@ -22,6 +23,7 @@ NEUTRAL_OPTIONS = frozenset(
     "max_concurrency extra_headers".split()
 )
 
+RICH_WORDS = 4  # a question with so many words that carry meaning tells what it is about
 QUESTION_SHARE = 0.6  # of the state's vector, where the question leans on the dialogue
 
 
@@ -46,7 +48,48 @@ class Dialogue:
     def context(self) -> tuple[tuple[str, str], ...]:
         """The turns that the question leans on: none where it stands alone. Greetings count for nothing."""
         spoken = tuple((role, text) for role, text in self.history if content_words(text) or Facts.of(text).hard)
-        return () if not spoken or stands_alone(self.question) else spoken
+        return () if not spoken or self.stands_alone else spoken
+
+    @cached_property
+    def stands_alone(self) -> bool:
+        """Whether the question means the same whatever was said before. In doubt it does not."""
+        if not stands_alone(self.question):
+            return False
+        names = frozenset(word.lower() for word in _PROPER.findall(self.question)) & self.question_facts.names
+        if names and content_words(self.question) <= self.question_facts.names:
+            return False  # "San Francisco": an answer to something
+        tells_its_subject = bool(names) or len(content_words(self.question)) >= RICH_WORDS
+        if self._has_stated and (_OF_THE_USER.match(self.question) or not tells_its_subject):
+            return False
+        if self._has_stated and not names and _DEFINITE.search(self.question):
+            return False  # "the device": what the user has
+        return not self._other_names or (tells_its_subject and not _OF_THE_OTHER.search(self.question))
+
+    @property
+    def _has_stated(self) -> bool:
+        """Whether the user has told anything of a case, and not only asked."""
+        return any(
+            content_words(text) or _REPLY.match(text)
+            for role, text in self.history
+            if role == "user" and not _QUESTION.search(text)
+        )
+
+    @property
+    def _other_names(self) -> frozenset[str]:
+        """What was named before and is not in the question, which may be about it."""
+        named = (Facts.of(text).names for _, text in self.history)
+        return frozenset().union(*named) - self.question_facts.words
+
+    @cached_property
+    def replies(self) -> frozenset[tuple[frozenset[str], bool]]:
+        """What the user answered with yes or no, as far as the question leans on it: the stems of what was asked, and
+        the answer."""
+        pairs = pairwise(self.history if self.context else ())
+        return frozenset(
+            (frozenset(map(stem, content_words(asked))), not _NO.match(text))
+            for (_, asked), (role, text) in pairs
+            if role == "user" and _REPLY.match(text)
+        )
 
     @cached_property
     def query(self) -> str:
@@ -88,9 +131,15 @@ class Dialogue:
         """The facts of the question after what the user said before, as far as it leans on that."""
         return Facts.of(self.query)
 
+    def names_the_same(self, other: Dialogue) -> bool:
+        """Whether the user named something before, and the same in both dialogues."""
+        return bool(self.said_facts.names) and self.said_facts.names == other.said_facts.names
+
     def conflict(self, other: Dialogue) -> str | None:
         """Why the two can have no common answer, however near they lie, or None."""
         if bool(self.context) != bool(other.context) or self.earlier_facts.part_from(other.earlier_facts):
+            return "context"
+        if self.replies != other.replies:
             return "context"
         if self.question_facts.opposes(other.question_facts) or self.said_facts.opposes(other.said_facts):
             return "polarity"
@@ -188,5 +237,15 @@ _QUESTION = re.compile(
     r"(?:wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
     re.I,
 )
+_NO = re.compile(r"^\W*(?:no|nope|not|不|没)", re.I)
+_REPLY = re.compile(
+    r"^\W*(?:yes|no|yeah|yep|nope|not really|i do|i don't|对|是的?|不是|没有|有)\b[\w ']{0,12}\W*$", re.I
+)
+_PROPER = re.compile(r"\b[A-Z][a-zà-ÿ]+(?:-[A-Z]?[a-z]+)*\b")  # "WiFi" and "ATM" tell of no one thing
+_OF_THE_USER = re.compile(  # "Can I get it?", and not "How do I get it?"
+    r"^\W*(?:can|could|may|do|does|did|am|is|are|was|were|must|should|will|would|have|has)\b.*\b(?:i|my|me|we|our|us)\b",
+    re.I,
+)
+_OF_THE_OTHER = re.compile(r"\b(?:you|your|yours|here|they|their)\b|\bat the \w+\W*$", re.I)
 _DEFINITE = re.compile(r"\bthe\b|\w's\b", re.I)  # "the film": which one may have been said before
 _CAPITAL_INSIDE = re.compile(r"(?<=[^.!?\s]\s)[A-Z][\w-]*")  # "Halden One" points at nothing

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from smartcache.facts import Facts, stem
-from smartcache.wording import LIGHT_WORDS
+from smartcache.wording import ASKING, LIGHT_WORDS
 
 LONG_FRAME_WORDS = 8  # a frame as long as this is a template, or a question but for one addition
 SHORT_FRAME_WORDS = 1
+LONG_NAME_WORDS = 2
 
 
 def focus(one: str, other: str) -> tuple[str, str] | None:
@@ -22,6 +23,8 @@ def focus(one: str, other: str) -> tuple[str, str] | None:
     left, right = words[start : len(words) - end], others[start : len(others) - end]
     frame = start + end
     weighty = [_weighty(part) for part in (left, right)]
+    if heads := _heads(left, right, words[len(words) - end :]):
+        return heads
     if frame < SHORT_FRAME_WORDS or weighty[0] == weighty[1]:
         return None
     if frame < LONG_FRAME_WORDS and (not all(weighty) or frame < max(len(left), len(right))):
@@ -30,6 +33,35 @@ def focus(one: str, other: str) -> tuple[str, str] | None:
     if asks and asks == Facts.of(" ".join(right)).asks:
         return None
     return " ".join(left), " ".join(right)
+
+
+def _heads(left: list[str], right: list[str], shared: list[str]) -> tuple[str, str] | None:
+    """What is asked of the same thing, as "types" and "causes" before "of inflation"; "" where the thing itself is."""
+    if shared and _plain(shared[0]) == "of" and left and right:
+        heads = left[-1], right[-1]
+        return heads if _weighty([heads[0]]) != _weighty([heads[1]]) else None
+    for one, other in ((left, right), (right, left)):
+        if shared and not _weighty(one) and len(other) > 1 and _plain(other[-1]) == "of" and _weighty(other):
+            return " ".join(left), " ".join(right)
+    return None
+
+
+def unnamed(one: str, other: str, names: frozenset[str]) -> tuple[str, str] | None:
+    """What two texts say of a long name that both have, or None where there is none, or one says all that the other
+    does.
+
+    A long name makes any two texts about it near: "Who criticized Richard Pipes?" and "What is Richard Pipes known
+    for?" lie as near as two wordings of one question do.
+    """
+    if len(names) < LONG_NAME_WORDS:
+        return None
+    left, right = (
+        " ".join(word for word in text.split() if _plain(word).removesuffix("'s").removesuffix("’s") not in names)
+        for text in (one, other)
+    )
+    same_kind = Facts.of(left).asks == Facts.of(right).asks
+    said, also_said = (_weighty(text.split()) - (ASKING if same_kind else frozenset()) for text in (left, right))
+    return None if said <= also_said or also_said <= said else (left, right)
 
 
 def _shared(words: list[str], others: list[str]) -> tuple[int, int]:

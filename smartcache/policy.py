@@ -16,7 +16,8 @@ class Candidate:
     """A stored question that might answer the one asked. Hard facts agree already; the rest is for a policy to judge.
 
     `similarity`: cosine of the two questions' vectors. `context_similarity`: the same for what the questions lean on,
-    None where both stand alone. `focus_similarity`: the same for what two texts of like wording differ in, "students"
+    None where both stand alone; `same_names`: whether the user named the same things there, and named any.
+    `focus_similarity`: the same for what two texts of like wording differ in, "students"
     and "teachers" in "Is it free for …?", None where they differ in wording alone.
     """
 
@@ -24,6 +25,7 @@ class Candidate:
     stored: str
     similarity: float
     context_similarity: float | None = None
+    same_names: bool = False
     focus_similarity: float | None = None
     age_seconds: float = 0.0
 
@@ -35,18 +37,28 @@ class HitPolicy(Protocol):
 
 
 class ThresholdPolicy:
-    """Accepts a question from `min_similarity` on, under a context from `min_context_similarity` on (cosine, equal is
-    enough, 1.0 takes identical vectors only)."""
+    """Accepts a question from `min_similarity` on, under a context from `min_context_similarity` on, or from
+    `min_named_similarity` on where the user named the same things (cosine, equal is enough, 1.0 takes identical vectors
+    only)."""
 
-    def __init__(self, min_similarity: float = 0.90, min_context_similarity: float = 0.85) -> None:
+    def __init__(
+        self,
+        min_similarity: float = 0.90,
+        min_context_similarity: float = 0.85,
+        min_named_similarity: float | None = None,
+    ) -> None:
+        """Without `min_named_similarity` it is 0.20 below `min_context_similarity`."""
         self.min_similarity = _threshold("min_similarity", min_similarity)
         self.min_context_similarity = _threshold("min_context_similarity", min_context_similarity)
+        named = max(0.0, self.min_context_similarity - 0.20) if min_named_similarity is None else min_named_similarity
+        self.min_named_similarity = _threshold("min_named_similarity", named)
 
     def accepts(self, candidate: Candidate) -> bool:
         focus = candidate.similarity if candidate.focus_similarity is None else candidate.focus_similarity
         context = 1.0 if candidate.context_similarity is None else candidate.context_similarity
         near = min(candidate.similarity, focus) >= self.min_similarity - ROUNDING
-        return near and context >= self.min_context_similarity - ROUNDING
+        min_context = self.min_named_similarity if candidate.same_names else self.min_context_similarity
+        return near and context >= min_context - ROUNDING
 
 
 def _threshold(name: str, value: float) -> float:

@@ -18,6 +18,13 @@ NEGATIONS = frozenset(
 # Words that line up equals: what they join may come in any order.
 ALIGNING = frozenset("and or vs versus plus 和 与 跟 或 及 同".split())
 
+# Who does something to whom: each in one form.
+PERSONS = {
+    word: forms.split()[0]
+    for forms in ("i me", "we us", "you", "he him", "she her", "they them")
+    for word in forms.split()
+}
+
 # Words whose exchange leaves a question what it was: articles, auxiliaries of the present, politeness.
 LIGHT_WORDS = frozenset(
     """a an the of for in on at to and so please can could do does will would shall is are am be have has
@@ -91,7 +98,7 @@ ANTONYMS: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
         ("public", "privat"),
         ("internal", "external"),
         ("legal", "illegal"),
-        ("same", "different"),
+        ("same common alik similar similariti", "different differ differenc"),
         ("all every", "none"),
         ("advantag pro", "disadvantag con"),
         ("encourag", "discourag"),
@@ -160,6 +167,9 @@ INTERROGATIVES = (
     (r"how far", "how far"),
     (r"how tall|how high", "how high"),
 )
+
+# Stems of the words that ask, where two questions ask for a thing of one kind ("when", "what year").
+ASKING = frozenset("what when where who whom whos which how why year tim dat day month plac person many much".split())
 
 # Words that may start a sentence, and so have a capital there without being names; they carry no content either.
 SENTENCE_STARTERS = frozenset(

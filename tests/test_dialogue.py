@@ -167,15 +167,93 @@ def after(*said: str, question: str = RESET_IT) -> Dialogue:
 
 
 def test_what_the_device_is_may_have_been_said_before():
-    assert after("I have a Halden One").conflict(after("I have a Halden Two")) == "context"
+    assert after("I have a Halden One").conflict(after("I have a Halden Two")) == "facts"
+    assert after("I have a Halden One").conflict(after()) == "context"
     assert after("I have a Halden One").conflict(after("I have got a Halden One")) is None
 
 
 def test_a_question_that_stands_alone_needs_no_history_on_both_sides():
-    assert after("I have a Halden One").conflict(after()) is None
-    assert after("What a day").conflict(after("I have a Halden Two")) is None
+    question = "How do I reset the Halden Two to factory settings?"
+    assert after("I have a Halden One", question=question).conflict(after(question=question)) is None
+    assert after("What a day").conflict(after()) is None
+
+
+PLACE = ("Do you know Pizza Fen?", "Yes, what would you like to know?")
+OTHER_PLACE = ("I am thinking about Duckling for next week.", "Good choice.")
+CASE = ("I have run a store for years.", "What do you want to know?")
+
+
+@pytest.mark.parametrize(
+    ("history", "question"),
+    [
+        (PLACE, "Do you offer live music on weekends?"),
+        (PLACE, "Are there any elevators available at the site?"),
+        (PLACE, "What is the charge for WiFi?"),
+        (PLACE, "Are pets allowed inside?"),
+        (OTHER_PLACE, "Is outdoor seating available?"),
+        (CASE, "Can I get an urgent authorisation online?"),
+        (CASE, "Does this apply to me in Finland?"),
+        (CASE, "Do I have to pay the tax in Finland?"),
+        (("Where do you want to go?",), "San Francisco."),
+    ],
+)
+def test_a_question_that_does_not_tell_its_subject_leans_on_what_was_named_or_stated(history, question):
+    roles = ("user", "assistant") if len(history) % 2 == 0 else ("assistant", "user")
+    said = tuple((roles[n % 2], text) for n, text in enumerate(history))
+    assert not Dialogue(said, question).stands_alone
+
+
+@pytest.mark.parametrize(
+    ("history", "question"),
+    [
+        ((), "Do you offer live music on weekends?"),
+        (("What is the weather in Bern today?", "Sunny."), "How do I reset the hub to factory settings?"),
+        (("Hi there!", "Hello!"), "Are pets allowed inside the hotel rooms?"),
+        (PLACE, "Who wrote the opera Carmen?"),
+        (CASE, "Who wrote the opera Carmen?"),
+        (CASE, "How do I export a spreadsheet with hidden formulas?"),
+    ],
+)
+def test_one_that_tells_it_stands_alone_after_anything(history, question):
+    said = tuple((("user", "assistant")[n % 2], text) for n, text in enumerate(history))
+    assert Dialogue(said, question).stands_alone
+
+
+ELIGIBLE = "Can I get an urgent authorisation online?"
+
+
+def test_what_was_answered_with_yes_or_no_must_be_the_same():
+    def case(*answers: str) -> Dialogue:
+        asked = ("Are you an agent?", "Have you sent the form?", "Are you abroad?")
+        talk = [text for pair in zip(asked, answers, strict=False) for text in pair]
+        return dialogue("May I ask about a rule?", *talk[:-1], talk[-1], "What else?", ELIGIBLE)
+
+    assert case("Yes", "No").conflict(case("Yes", "Yes")) == "context"
+    assert case("Yes", "No").conflict(case("No", "Yes")) == "context"
+    assert case("Yes", "No").conflict(case("Yes")) == "context"
+    assert case("Yes", "No").conflict(case("yes.", "nope")) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("When can the technician call me?", "When can I call the technician?"),
+        ("Will she write to him?", "Will he write to her?"),
+    ],
+)
+def test_who_does_it_to_whom_is_not_exchanged(one, other):
+    assert Dialogue((), one).conflict(Dialogue((), other)) == "order"
+    assert Dialogue((), one).conflict(Dialogue((), one.replace("?", ", please?"))) is None
 
 
 def test_a_question_that_names_what_it_means_stands_alone_after_any_history():
     question = "How do I reset the Halden Two to factory settings?"
     assert after("I was in Oslo", question=question).conflict(after("I was in Rome", question=question)) is None
+
+
+def test_whether_the_user_named_the_same():
+    about = dialogue("Do you know Pizza Fen?", "Yes.", "Do they deliver?")
+    assert about.names_the_same(dialogue("A friend told me of Pizza Fen.", "Ah.", "Do they deliver?"))
+    assert not about.names_the_same(dialogue("Do you know Pizza Hut?", "Yes.", "Do they deliver?"))
+    nothing = dialogue("do you know it?", "Yes.", "Do they deliver?")
+    assert not nothing.names_the_same(nothing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smartcache import Answer, Request, SmartCache, Turn
-from smartcache.focus import focus
+from smartcache.focus import focus, unnamed
 from smartcache.testing import TableEmbedder
 
 
@@ -16,6 +16,8 @@ from smartcache.testing import TableEmbedder
         ("who runs acme", "who runs birk", ("acme", "birk")),
         ("Is the store open today?", "is the store open TOMORROW", ("today?", "TOMORROW")),
         ("Summarise the text in one sentence", "Summarise the text in one paragraph", ("sentence", "paragraph")),
+        ("What are the types of inflation?", "What are the causes of inflation?", ("types", "causes")),
+        ("What is inflation?", "What is the cause of inflation?", ("", "the cause of")),
         (
             "You are a friendly bank. Answer in one short sentence: where is my card",
             "You are a friendly bank. Answer in one short sentence: tell a joke",
@@ -42,6 +44,31 @@ def test_an_exchanged_part_is_what_decides(one, other, left):
 )
 def test_another_wording_leaves_nothing_to_decide(one, other):
     assert focus(one, other) is None
+
+
+NAMES = frozenset(("richard", "pipes"))
+
+
+def test_what_is_said_of_a_long_name_decides():
+    one, other = "Who criticized Richard Pipes?", "What was notable about Richard Pipes' work?"
+    assert unnamed(one, other, NAMES) == ("Who criticized", "What was notable about work?")
+    assert unnamed(other, one, NAMES) == ("What was notable about work?", "Who criticized")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("When was Richard Pipes born?", "What year was Richard Pipes born?"),
+        ("Who criticized Richard Pipes?", "Who was it that criticized Richard Pipes in public?"),
+        ("Richard Pipes", "Who was Richard Pipes?"),
+    ],
+)
+def test_one_who_says_all_that_the_other_does_leaves_nothing_to_decide(one, other):
+    assert unnamed(one, other, NAMES) is None
+
+
+def test_a_short_name_hides_nothing():
+    assert unnamed("Who runs Acme?", "What does Acme sell?", frozenset(("acme",))) is None
 
 
 def ask(*said: str) -> Request:

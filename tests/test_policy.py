@@ -25,7 +25,17 @@ def test_a_question_is_near_in_every_respect_or_not_at_all(similarity, context, 
     assert ThresholdPolicy(0.9, 0.85).accepts(candidate) is accepted
 
 
-@pytest.mark.parametrize("name", ["min_similarity", "min_context_similarity"])
+@pytest.mark.parametrize(
+    ("same_names", "context", "accepted"),
+    [(False, 0.84, False), (True, 0.84, True), (True, 0.65, True), (True, 0.64, False)],
+)
+def test_a_context_that_names_the_same_may_be_worded_otherwise(same_names, context, accepted):
+    candidate = Candidate("a", "b", 0.95, context_similarity=context, same_names=same_names)
+    assert ThresholdPolicy(0.9, 0.85).accepts(candidate) is accepted
+    assert not ThresholdPolicy(0.9, 0.85, 0.85).accepts(candidate)
+
+
+@pytest.mark.parametrize("name", ["min_similarity", "min_context_similarity", "min_named_similarity"])
 def test_each_threshold_is_checked_when_the_policy_is_made(name):
     with pytest.raises(ValueError, match=f"{name} is a cosine similarity"):
         ThresholdPolicy(**{name: 2.0})

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from smartcache.asked import Asked
 from smartcache.dialogue import Dialogue, State, partition_key, unseen_reason
 from smartcache.embedding import Embedder, RememberedVectors, Vector, cosine
-from smartcache.focus import focus
+from smartcache.focus import focus, unnamed
 from smartcache.policy import Candidate, HitPolicy
 from smartcache.storage.entries import Entries
 from smartcache.storage.rows import Entry
@@ -71,11 +71,14 @@ class SemanticIndex:
             dialogue = self._open(entry.partition).dialogues.setdefault(entry.id, entry.dialogue)
         if conflict := asked.dialogue.conflict(dialogue):
             return similarity, conflict
+        if (state.context is None) != (stored.context is None):  # kept when another rule told what stands alone
+            return similarity, "context"
         candidate = Candidate(
             asked.dialogue.question,
             dialogue.question,
             similarity,
             context_similarity=_context_similarity(state, stored),
+            same_names=asked.dialogue.names_the_same(dialogue),
             age_seconds=age_seconds,
         )
         if not self._policy.accepts(candidate) or not self._accepts_focus(candidate, asked.dialogue, dialogue):
@@ -127,7 +130,12 @@ class SemanticIndex:
     def _focus_similarity(self, asked: Dialogue, stored: Dialogue) -> float | None:
         """How alike what the two differ in is, in the question and in what the user stated before; None where they
         differ in nothing but their wording."""
-        pairs = [focus(asked.question, stored.question), focus(asked.stated, stored.stated)]
+        names = asked.question_facts.names & stored.question_facts.names
+        pairs = [
+            focus(asked.question, stored.question),
+            focus(asked.stated, stored.stated),
+            unnamed(asked.question, stored.question, names),
+        ]
         similarities = [cosine(*self._vectors(pair)) if all(pair) else 0.0 for pair in pairs if pair]
         return min(similarities, default=None)
 
