@@ -107,6 +107,16 @@ def test_a_stream_that_is_read_to_its_end_is_kept_at_once(local_model: MakeModel
     assert len(model.prefix_cache) == len(PROMPT) + len(text) - 1
 
 
+def test_so_is_one_that_ends_at_a_stop_string(local_model: MakeModel) -> None:
+    text = local_model().generate(PROMPT, max_new_tokens=8).text
+    model = local_model()
+    for take in (model.generate, lambda *args, **options: list(model.stream(*args, **options))):
+        take(PROMPT, max_new_tokens=8, stop=[text[4]])
+        assert len(model._decoder._broken_off) == 0
+        assert len(model.prefix_cache) >= len(PROMPT) + text.index(text[4])
+        model.prefix_cache.clear()
+
+
 def test_endings_that_nobody_asks_about_do_not_pile_up(local_model: MakeModel) -> None:
     model = local_model()
     for _ in range(200):
