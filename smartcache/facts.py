@@ -51,7 +51,9 @@ class Facts:
             hard=frozenset(_hard(text)),
             words=frozenset(words) | frozenset(_number(word) for word in words if word in NUMBER_WORDS),
             stems=stems,
-            order=tuple(PERSONS.get(word) or stem(word) for word in words if word in PERSONS or _carries(word)),
+            order=tuple(
+                PERSONS.get(word) or stem(word) for word in words if word in PERSONS or word not in SENTENCE_STARTERS
+            ),
             places=_places(text),
             sides=frozenset(_sides(text, stems.union(words))),
             negations=_negations(text, words),
@@ -93,10 +95,6 @@ class Facts:
             or _is_prefixed_opposite(self.stems, other.stems)
             or _is_prefixed_opposite(other.stems, self.stems)
         )
-
-
-def _carries(word: str) -> bool:
-    return word not in SENTENCE_STARTERS
 
 
 def content_words(text: str) -> frozenset[str]:

@@ -17,8 +17,8 @@ class Candidate:
 
     `similarity`: cosine of the two questions' vectors. `context_similarity`: the same for what the questions lean on,
     None where both stand alone; `same_names`: whether the user named the same things there, and named any.
-    `focus_similarity`: the same for what two texts of like wording differ in, "students"
-    and "teachers" in "Is it free for …?", None where they differ in wording alone.
+    `focus_similarity`: the same for what two texts of like wording differ in, "students" and "teachers" in "Is it free
+    for …?", None where they differ in wording alone.
     """
 
     asked: str

@@ -29,7 +29,7 @@ def model():
 def ask(*said: str, **parts: object) -> Request:
     """A request whose turns are the user's and the assistant's in turn, the user's last."""
     roles = ("user", "assistant")
-    return Request([Turn(roles[n % 2], text) for n, text in enumerate(said)], **parts)  # type: ignore[arg-type]
+    return Request([Turn(roles[n % 2], text) for n, text in enumerate(said)], **parts)  # type: ignore[arg-type]  # str roles
 
 
 def table_cache(one: str, other: str, similarity: float) -> SmartCache:

@@ -26,8 +26,8 @@ RESET_IN_OTHER_WORDS = "To factory settings, how do I reset the hub?"
 def ask(text: str, *before: str, **parts: object) -> Request:
     """A request for `text` after what the user and the assistant said in turn."""
     roles = ("user", "assistant")
-    turns = [Turn(roles[n % 2], said) for n, said in enumerate(before)]  # type: ignore[arg-type]
-    return Request([*turns, Turn("user", text)], **parts)  # type: ignore[arg-type]
+    turns = [Turn(roles[n % 2], said) for n, said in enumerate(before)]  # type: ignore[arg-type]  # str roles
+    return Request([*turns, Turn("user", text)], **parts)  # type: ignore[arg-type]  # keywords of several types
 
 
 # The first time, the model answers.

@@ -16,7 +16,7 @@ NAME, NAME_REWORDED = "How do I rename a room of the house?", "A room of the hou
 
 
 def ask(text: str, **parts: object) -> Request:
-    return Request([Turn("user", text)], **parts)  # type: ignore[arg-type]
+    return Request([Turn("user", text)], **parts)  # type: ignore[arg-type]  # keywords of several types
 
 
 def open_cache(path, **settings) -> SmartCache:

@@ -93,6 +93,10 @@ class Tiers(Generic[SegmentT]):
         with self._lock:
             self._codecs[name] = codec
 
+    def keeps(self, tree: str) -> bool:
+        """Whether state of `tree` is kept here."""
+        return self.active and self._name(tree) is not None
+
     def computed(self, name: str, tokens: int, seconds: float) -> None:
         """The model of `name` took so long for so many tokens at once. Less than a block says nothing of a block."""
         if tokens >= self._block_tokens:
@@ -191,10 +195,6 @@ class Tiers(Generic[SegmentT]):
         with self._lock:
             self._fetching += not self._pauses
             return not self._pauses
-
-    def keeps(self, tree: str) -> bool:
-        """Whether state of `tree` is kept here."""
-        return self.active and self._name(tree) is not None
 
     def _name(self, tree: str) -> str | None:
         with self._lock:

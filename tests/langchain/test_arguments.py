@@ -136,4 +136,4 @@ def test_a_chat_without_a_cache_raises_the_same(model: Any) -> None:
 
 def test_watch_vectorstore_says_which_argument_comes_first(cache: Any) -> None:
     with pytest.raises(TypeError, match="takes a vector store first, not a SmartCache"):
-        watch_vectorstore(cache, a_store())  # type: ignore[type-var, arg-type]
+        watch_vectorstore(cache, a_store())  # type: ignore[type-var, arg-type]  # the mistake

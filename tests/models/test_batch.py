@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch", reason="needs the `local` extra")
 pytest.importorskip("transformers", reason="needs the `local` extra")
 
-from smartcache.layers.prefixes import NoPrefixCache, PrefixCache, PrefixMatch  # noqa: E402
-from smartcache.models import Generation, LocalModel  # noqa: E402
-from smartcache.models.kv import KVSegment  # noqa: E402
-from smartcache.types import Turn  # noqa: E402
+from smartcache.layers.prefixes import NoPrefixCache, PrefixCache, PrefixMatch  # noqa: E402 - after the skip
+from smartcache.models import Generation, LocalModel  # noqa: E402 - after the skip
+from smartcache.models.kv import KVSegment  # noqa: E402 - after the skip
+from smartcache.types import Turn  # noqa: E402 - after the skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -305,7 +305,7 @@ def test_batches_and_generations_of_several_threads_are_all_cold_runs(local_mode
     expected = alone(local_model(warm=False), PROMPTS, max_new_tokens=6)
     results: list[list[tuple[Any, ...]]] = []
     ways = [lambda: together(model, PROMPTS, max_new_tokens=6), lambda: alone(model, PROMPTS, max_new_tokens=6)]
-    threads = [threading.Thread(target=lambda way=way: results.append(way())) for way in ways * 4]  # type: ignore[misc]
+    threads = [threading.Thread(target=lambda way=way: results.append(way())) for way in ways * 4]  # type: ignore[misc]  # lambda
     for thread in threads:
         thread.start()
     for thread in threads:

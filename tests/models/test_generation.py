@@ -11,9 +11,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the `local` extra")
 pytest.importorskip("transformers", reason="needs the `local` extra")
 
-from smartcache.errors import MissingModel  # noqa: E402
-from smartcache.models import LocalModel  # noqa: E402
-from smartcache.types import Turn  # noqa: E402
+from smartcache.errors import MissingModel  # noqa: E402 - after the skip
+from smartcache.models import LocalModel  # noqa: E402 - after the skip
+from smartcache.types import Turn  # noqa: E402 - after the skip
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def test_draws_with_a_seed_are_those_of_transformers(
 ) -> None:
     reference = network()  # building the network draws too, so it comes before the seed
     torch.manual_seed(7)
-    expected = by_transformers(lambda: reference, model, 12, do_sample=True, **options)  # type: ignore[arg-type]
+    expected = by_transformers(lambda: reference, model, 12, do_sample=True, **options)  # type: ignore[arg-type]  # options of several types
     assert model.generate(PROMPT, max_new_tokens=12, seed=7, **options).token_ids == expected
 
 
@@ -194,7 +194,7 @@ def test_a_conversation_without_a_chat_template_is_refused(model: LocalModel) ->
 
 def test_a_prompt_of_another_type_is_refused(model: LocalModel) -> None:
     with pytest.raises(TypeError, match="a str or a sequence of Turn"):
-        model.generate([{"role": "user", "content": "hello"}])  # type: ignore[list-item]
+        model.generate([{"role": "user", "content": "hello"}])  # type: ignore[list-item]  # the mistake
 
 
 def test_an_unknown_option_is_refused_with_the_ones_there_are(model: LocalModel) -> None:
@@ -333,7 +333,7 @@ def test_what_is_no_prefix_cache_is_refused(local_model: MakeModel, prefix_cache
 
 def test_what_cannot_be_called_at_the_end_is_refused_at_the_start(model: LocalModel) -> None:
     with pytest.raises(TypeError, match="on_end is 3"):
-        model.stream(PROMPT, on_end=3)  # type: ignore[arg-type]
+        model.stream(PROMPT, on_end=3)  # type: ignore[arg-type]  # the mistake
 
 
 def test_a_transformers_that_is_too_old_is_refused(local_model: MakeModel, monkeypatch: pytest.MonkeyPatch) -> None:

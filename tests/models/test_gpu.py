@@ -11,8 +11,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the `local` extra")
 pytest.importorskip("transformers", reason="needs the `local` extra")
 
-from smartcache.layers.prefixes import NoPrefixCache, PrefixCache  # noqa: E402
-from smartcache.models import LocalModel  # noqa: E402
+from smartcache.layers.prefixes import NoPrefixCache, PrefixCache  # noqa: E402 - after the skip
+from smartcache.models import LocalModel  # noqa: E402 - after the skip
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,9 +14,9 @@ torch = pytest.importorskip("torch", reason="needs the `local` extra")
 pytest.importorskip("transformers", reason="needs the `local` extra")
 safetensors = pytest.importorskip("safetensors.torch", reason="needs the `local` extra")
 
-from smartcache.layers.prefixes import PrefixCache  # noqa: E402
-from smartcache.models.kv import KVSegment  # noqa: E402
-from smartcache.models.kv_files import KVFiles  # noqa: E402
+from smartcache.layers.prefixes import PrefixCache  # noqa: E402 - after the skip
+from smartcache.models.kv import KVSegment  # noqa: E402 - after the skip
+from smartcache.models.kv_files import KVFiles  # noqa: E402 - after the skip
 
 if TYPE_CHECKING:
     from tests.models.conftest import MakeModel

@@ -85,7 +85,7 @@ def test_what_a_dropped_stream_computed_is_found_by_the_next(local_model: MakeMo
 def test_a_dropped_stream_leaves_its_room(local_model: MakeModel) -> None:
     model = local_model()
     model.stream(PROMPT).close()  # never begun: there is none to leave
-    Reader(model.stream(PROMPT, max_new_tokens=8)).pieces.close()  # type: ignore[attr-defined]
+    Reader(model.stream(PROMPT, max_new_tokens=8)).pieces.close()  # type: ignore[attr-defined]  # a generator
     assert len(model._decoder._idle) == 0
     model.warm([PROMPT])  # whoever comes next keeps what was left
     assert max(len(idle.tokens) for idle in model._decoder._idle._rooms) > len(PROMPT)
@@ -95,7 +95,7 @@ def test_the_state_of_many_dropped_streams_does_not_pile_up(local_model: MakeMod
     model, cold = local_model(), local_model(warm=False)
     for one in (model, cold):
         for _ in range(30):
-            Reader(one.stream(PROMPT, max_new_tokens=8)).pieces.close()  # type: ignore[attr-defined]
+            Reader(one.stream(PROMPT, max_new_tokens=8)).pieces.close()  # type: ignore[attr-defined]  # a generator
     assert 0 < len(model._decoder._broken_off) < 10
     assert len(cold._decoder._broken_off) == 0
 

@@ -9,10 +9,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the `local` extra")
 pytest.importorskip("transformers", reason="needs the `local` extra")
 
-from smartcache.models import LocalModel  # noqa: E402
-from smartcache.models.kv import Room  # noqa: E402
-from smartcache.models.lean import lean_forward  # noqa: E402
-from smartcache.models.packed import PackedLinear, pack, packs  # noqa: E402
+from smartcache.models import LocalModel  # noqa: E402 - after the skip
+from smartcache.models.kv import Room  # noqa: E402 - after the skip
+from smartcache.models.lean import lean_forward  # noqa: E402 - after the skip
+from smartcache.models.packed import PackedLinear, pack, packs  # noqa: E402 - after the skip
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch", reason="needs the `local` extra")
 pytest.importorskip("transformers", reason="needs the `local` extra")
 
-from smartcache.layers.prefixes import NoPrefixCache, PrefixCache  # noqa: E402
-from smartcache.models import LocalModel  # noqa: E402
-from smartcache.types import Turn  # noqa: E402
+from smartcache.layers.prefixes import NoPrefixCache, PrefixCache  # noqa: E402 - after the skip
+from smartcache.models import LocalModel  # noqa: E402 - after the skip
+from smartcache.types import Turn  # noqa: E402 - after the skip
 
 if TYPE_CHECKING:
     from tests.models.conftest import MakeModel, MakeNetwork

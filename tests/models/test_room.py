@@ -9,11 +9,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the `local` extra")
 transformers = pytest.importorskip("transformers", reason="needs the `local` extra")
 
-from smartcache.layers.prefixes import PrefixCache  # noqa: E402
-from smartcache.models import LocalModel  # noqa: E402
-from smartcache.models.batch_room import BatchRoom  # noqa: E402
-from smartcache.models.decoding import MAX_FIRST_TOKENS  # noqa: E402
-from smartcache.models.kv import KVSegment, Room  # noqa: E402
+from smartcache.layers.prefixes import PrefixCache  # noqa: E402 - after the skip
+from smartcache.models import LocalModel  # noqa: E402 - after the skip
+from smartcache.models.batch_room import BatchRoom  # noqa: E402 - after the skip
+from smartcache.models.decoding import MAX_FIRST_TOKENS  # noqa: E402 - after the skip
+from smartcache.models.kv import KVSegment, Room  # noqa: E402 - after the skip
 
 if TYPE_CHECKING:
     from tests.models.conftest import MakeModel, MakeNetwork

@@ -9,9 +9,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the `local` extra")
 pytest.importorskip("transformers", reason="needs the `local` extra")
 
-from smartcache.layers.prefixes import PrefixCache  # noqa: E402
-from smartcache.models.kv import Room  # noqa: E402
-from smartcache.models.rooms import MAX_ROOMS, IdleRooms  # noqa: E402
+from smartcache.layers.prefixes import PrefixCache  # noqa: E402 - after the skip
+from smartcache.models.kv import Room  # noqa: E402 - after the skip
+from smartcache.models.rooms import MAX_ROOMS, IdleRooms  # noqa: E402 - after the skip
 
 if TYPE_CHECKING:
     from tests.models.conftest import MakeModel
