@@ -1,43 +1,168 @@
-"""Nearest vectors by cosine similarity: FAISS behind own ids, derived from the entries and rebuilt at will."""
+"""Nearest vectors by cosine similarity under own ids: exact while they are few, sorted into lists when they are many;
+derived from the entries and rebuilt at will."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import faiss
 import numpy as np
 
 from smartcache.embedding import Vector
+from smartcache.storage.search_copy import SearchCopy, gpu_copier
+from smartcache.storage.vector_lists import Flat, Lists, Rows
+
+MAX_FLAT = 10_000  # half a millisecond for one search on one core, and exact
+GROWTH = 4  # so many times the vectors that the lists were made for, and lists are made anew
+SLICE_ROWS = 256  # read at once, so that nobody waits for it
+MEASURED_QUERIES = 256
 
 
 class VectorIndex:
-    """Unit vectors of one dimension under ids that are never given twice. Not thread-safe: its owner holds the lock."""
+    """Unit vectors of one dimension under ids that are never given twice. Safe to share between threads.
 
-    def __init__(self, dimension: int) -> None:
-        self._index = faiss.IndexIDMap2(faiss.IndexFlatIP(dimension))
+    Up to `max_flat` vectors, each is compared. From then on a thread sorts them into lists of what is alike, and does so
+    again whenever enough new ones have come; while it works, everything is found as before. `to_device` makes a copy of
+    the lists to search in, by default on the GPU where FAISS has one.
+    """
+
+    def __init__(
+        self,
+        dimension: int,
+        *,
+        max_flat: int = MAX_FLAT,
+        to_device: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self._max_flat = self._room = max_flat
+        self._to_device = to_device or gpu_copier()
+        self._index: Flat | Lists | SearchCopy = Flat(dimension)
+        self._next: Lists | None = None  # being filled
+        self._unlisted: set[int] = set()  # to be copied into the next lists
         self._ids: set[int] = set()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._ids)
 
+    @property
+    def size_bytes(self) -> int:
+        """What the vectors take in memory, without what is being built."""
+        return self._index.size_bytes
+
     def store(self, ids: Sequence[int], vectors: Sequence[Vector]) -> None:
         """Adds vectors; an id that is there already keeps its own."""
-        new = [(id, vector) for id, vector in zip(ids, vectors, strict=True) if id not in self._ids]
-        if new:
-            rows = np.stack([vector for _, vector in new]).astype(np.float32)
-            self._index.add_with_ids(rows, np.array([id for id, _ in new], dtype=np.int64))
-            self._ids.update(id for id, _ in new)
+        with self._lock:
+            new = {id: vector for id, vector in zip(ids, vectors, strict=True) if id not in self._ids}
+            if not new:
+                return
+            rows = np.stack(list(new.values())).astype(np.float32)
+            self._index.add(list(new), rows)
+            if self._next:
+                self._next.add(list(new), rows)
+            self._ids.update(new)
+            self._room -= len(new)
+            if self._room < 0 and len(self) > self._max_flat and self._thread is None:
+                self._room = (GROWTH - 1) * len(self)
+                self._thread = threading.Thread(target=_sort, args=(weakref.ref(self),), daemon=True)
+                self._thread.start()
 
     def forget(self, ids: Sequence[int]) -> None:
-        gone = [id for id in ids if id in self._ids]
-        if gone:
-            self._index.remove_ids(faiss.IDSelectorBatch(np.array(gone, dtype=np.int64)))
+        with self._lock:
+            gone = [id for id in dict.fromkeys(ids) if id in self._ids]
             self._ids.difference_update(gone)
+            self._index.remove(gone)
+            if self._next:
+                self._next.remove([id for id in gone if id not in self._unlisted])
+                self._unlisted.difference_update(gone)
 
     def lookup(self, vector: Vector, count: int) -> list[tuple[int, float]]:
         """At most `count` (id, similarity) pairs, nearest first, similarities in [-1, 1]."""
-        if not self._ids:
-            return []
-        similarities, ids = self._index.search(vector[np.newaxis], min(count, len(self._ids)))
-        found = zip(ids[0].tolist(), similarities[0].tolist(), strict=True)
-        return [(id, min(1.0, max(-1.0, similarity))) for id, similarity in found if id >= 0]
+        with self._lock:
+            count = min(count, len(self._ids))
+            if not count or not np.isfinite(vector).all():
+                return []
+            found = self._index.search(vector, count)
+        return [(id, min(1.0, max(-1.0, similarity))) for id, similarity in found]
+
+    def wait(self) -> None:
+        """Returns when no lists are being made any more."""
+        thread = self._thread
+        if thread:
+            thread.join()
+
+    # What the thread calls; the lock is held for a slice at most.
+
+    def _sample(self, count: int) -> list[int]:
+        with self._lock:
+            ids = np.fromiter(self._ids, dtype=np.int64, count=len(self._ids))
+        return np.random.default_rng(len(ids)).permutation(ids)[:count].tolist()  # type: ignore[no-any-return]
+
+    def _living(self, ids: Iterable[int]) -> tuple[list[int], Rows]:
+        with self._lock:
+            living = [id for id in ids if id in self._ids]
+            return living, self._index.rows(living)
+
+    def _begin(self, lists: Lists) -> list[int]:
+        """From now on what is stored goes into `lists` too; returns what was there before."""
+        with self._lock:
+            self._next, self._unlisted = lists, set(self._ids)
+            return list(self._unlisted)
+
+    def _copy(self, lists: Lists, ids: Sequence[int], rows: Rows, places: Any) -> None:
+        with self._lock:
+            living = [at for at, id in enumerate(ids) if id in self._unlisted]
+            lists.add([ids[at] for at in living], rows[living], places[living])
+            self._unlisted.difference_update(ids)
+
+    def _measure(self, lists: Lists, row: Vector) -> list[int]:
+        with self._lock:
+            return lists.lists_needed(row)
+
+    def _adopt(self, lists: Lists, needed: Sequence[int]) -> None:
+        with self._lock:
+            lists.search_for(needed)
+            self._index = SearchCopy(lists, self._to_device) if self._to_device else lists
+
+    def _end(self) -> None:
+        with self._lock:
+            self._next, self._thread = None, None
+            self._unlisted = set()
+
+
+def _sort(ref: weakref.ref[VectorIndex]) -> None:
+    """Makes the lists of an index that lives on, with one core: the other ones are the application's."""
+    faiss.omp_set_num_threads(1)  # counts for this thread alone
+    index = ref()
+    try:
+        if index:
+            sample, size = index._sample(Lists.sample_rows(len(index))), len(index)
+            rows = np.concatenate([index._living(ids)[1] for ids in _slices(sample)])
+            del index
+            lists = Lists.trained(rows, size)
+            _fill(ref, lists, rows[:MEASURED_QUERIES])
+    finally:
+        index = ref()
+        if index:
+            index._end()
+
+
+def _fill(ref: weakref.ref[VectorIndex], lists: Lists, queries: Rows) -> None:
+    index = ref()
+    ids = index._begin(lists) if index else []
+    for part in _slices(ids):
+        del index
+        index = ref()
+        if index is None:
+            return
+        living, rows = index._living(part)
+        index._copy(lists, living, rows, lists.places(rows))
+    if index:
+        index._adopt(lists, [rank for row in queries for rank in index._measure(lists, row)])
+
+
+def _slices(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (ids[start : start + SLICE_ROWS] for start in range(0, len(ids), SLICE_ROWS))
