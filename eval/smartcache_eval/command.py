@@ -32,6 +32,7 @@ class Part(StrEnum):
     answers = "answers"
     prefix = "prefix"
     eviction = "eviction"
+    index = "index"
 
 
 def bench(
@@ -40,15 +41,19 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="prefix: fewer and smaller runs, one or two minutes.")] = False,
     shared: Annotated[list[int] | None, typer.Option(min=1, help="prefix: tokens that are shared; repeatable.")] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="prefix: how often to measure.")] = None,
+    million: Annotated[bool, typer.Option("--million", help="index: 1,000,000 vectors too, some minutes.")] = False,
     peers: Annotated[bool, typer.Option(help="prefix: measure the peers that are installed, too.")] = True,
     peer_python: Annotated[
         list[Path] | None, typer.Option(help="prefix: the Python of an environment that has peers; repeatable.")
     ] = None,
 ) -> None:
-    """Measure on this machine. `all` is quick, and leaves out eviction, which needs public traces ($SMARTCACHE_DATA).
+    """Measure on this machine. `all` is quick, and leaves out index and eviction, which needs public traces
+    ($SMARTCACHE_DATA).
     `prefix` takes some minutes; its JSON is one object."""
     if part is not Part.prefix and (quick or shared or rounds or peer_python or not peers):
         raise typer.BadParameter("--quick, --shared, --rounds and the peers are options of `bench prefix`")
+    if part is not Part.index and million:
+        raise typer.BadParameter("--million is an option of `bench index`")
     if peer_python and not peers:
         raise typer.BadParameter("--no-peers and --peer-python exclude each other")
     try:
@@ -56,7 +61,7 @@ def bench(
             pythons = [_interpreter(python) for python in peer_python or [Path(sys.executable)]]
             _bench_prefix(as_json, _sizes(quick, shared, rounds), pythons if peers else [])
         else:
-            _bench_figures(as_json, list(_measured(part)))
+            _bench_figures(as_json, list(_measured(part, million)))
     except SmartCacheError as missing:
         print(missing, file=sys.stderr)
         raise typer.Exit(2) from missing
@@ -92,7 +97,7 @@ def _measure() -> None:
     """Measure SmartCache."""
 
 
-def _measured(part: Part) -> Iterator[Figure]:
+def _measured(part: Part, million: bool) -> Iterator[Figure]:
     """Each benchmark is imported when it runs: one without a model needs no torch."""
     if part in (Part.all, Part.answers):
         from smartcache_eval.answers_bench import answer_figures
@@ -106,6 +111,10 @@ def _measured(part: Part) -> Iterator[Figure]:
         from smartcache_eval.eviction_bench import eviction_figures
 
         yield from eviction_figures()
+    if part is Part.index:
+        from smartcache_eval.index_bench import MILLION, SIZES, index_figures
+
+        yield from index_figures((*SIZES, MILLION) if million else SIZES)
 
 
 def _bench_figures(as_json: bool, figures: list[Figure]) -> None:
