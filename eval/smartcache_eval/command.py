@@ -32,7 +32,7 @@ class Part(StrEnum):
     answers = "answers"
     prefix = "prefix"
     eviction = "eviction"
-    index = "index"
+    vectors = "index"
 
 
 def bench(
@@ -47,12 +47,12 @@ def bench(
         list[Path] | None, typer.Option(help="prefix: the Python of an environment that has peers; repeatable.")
     ] = None,
 ) -> None:
-    """Measure on this machine. `all` is quick, and leaves out index and eviction, which needs public traces
+    """Measure on this machine. `all` is quick, and leaves out index, and eviction, which needs public traces
     ($SMARTCACHE_DATA).
     `prefix` takes some minutes; its JSON is one object."""
     if part is not Part.prefix and (quick or shared or rounds or peer_python or not peers):
         raise typer.BadParameter("--quick, --shared, --rounds and the peers are options of `bench prefix`")
-    if part is not Part.index and million:
+    if part is not Part.vectors and million:
         raise typer.BadParameter("--million is an option of `bench index`")
     if peer_python and not peers:
         raise typer.BadParameter("--no-peers and --peer-python exclude each other")
@@ -111,7 +111,7 @@ def _measured(part: Part, million: bool) -> Iterator[Figure]:
         from smartcache_eval.eviction_bench import eviction_figures
 
         yield from eviction_figures()
-    if part is Part.index:
+    if part is Part.vectors:
         from smartcache_eval.index_bench import MILLION, SIZES, index_figures
 
         yield from index_figures((*SIZES, MILLION) if million else SIZES)

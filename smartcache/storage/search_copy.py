@@ -15,8 +15,9 @@ MAX_GONE = 512  # with the most that is asked for, still under the 2,048 that a 
 
 
 class SearchCopy:
-    """Lists, and what `to_device` makes of their FAISS index. What is removed from the lists is left out of what the copy
-    finds, until so much of it has gathered that the copy is made anew; where none can be made, the lists are searched.
+    """Lists, and what `to_device` makes of their FAISS index. What is removed from the lists is left out of what the
+    copy finds, until more than `max_gone` have gathered: then the copy is made anew. Where none can be made, the lists
+    are searched.
     """
 
     def __init__(self, lists: Lists, to_device: Callable[[Any], Any], *, max_gone: int = MAX_GONE) -> None:

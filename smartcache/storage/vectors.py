@@ -18,15 +18,15 @@ from smartcache.storage.vector_lists import Flat, Lists, Rows
 MAX_FLAT = 10_000  # half a millisecond for one search on one core, and exact
 GROWTH = 4  # so many times the vectors that the lists were made for, and lists are made anew
 SLICE_ROWS = 256  # read at once, so that nobody waits for it
-MEASURED_QUERIES = 256
+MEASURED_QUERIES = 512
 
 
 class VectorIndex:
     """Unit vectors of one dimension under ids that are never given twice. Safe to share between threads.
 
-    Up to `max_flat` vectors, each is compared. From then on a thread sorts them into lists of what is alike, and does so
-    again whenever enough new ones have come; while it works, everything is found as before. `to_device` makes a copy of
-    the lists to search in, by default on the GPU where FAISS has one.
+    Up to `max_flat` vectors, each is compared. From then on a thread sorts them into lists of what is alike, and again
+    whenever enough new ones have come; while it works, everything is found as before. `to_device` makes a copy of the
+    lists to search in, by default on the GPU where FAISS has one.
     """
 
     def __init__(
