@@ -13,6 +13,8 @@ from smartcache.storage.vector_lists import Found, Lists, Rows, pairs
 
 MAX_GONE = 512  # with the most that is asked for, still under the 2,048 that a GPU finds at once
 
+GPU_WORK_BYTES = 64 * 1024**2
+
 
 class SearchCopy:
     """Lists, and what `to_device` makes of their FAISS index. What is removed from the lists is left out of what the
@@ -68,4 +70,5 @@ def gpu_copier() -> Callable[[Any], Any] | None:
     if not faiss.get_num_gpus():
         return None
     resources = faiss.StandardGpuResources()
+    resources.setTempMemory(GPU_WORK_BYTES)  # else a share of the whole device, for each index
     return lambda index: faiss.index_cpu_to_gpu(resources, 0, index)

@@ -6,7 +6,8 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from time import sleep
+from typing import Any, TypeVar
 
 import faiss
 import numpy as np
@@ -19,6 +20,9 @@ MAX_FLAT = 10_000  # half a millisecond for one search on one core, and exact
 GROWTH = 4  # so many times the vectors that the lists were made for, and lists are made anew
 SLICE_ROWS = 256  # read at once, so that nobody waits for it
 MEASURED_QUERIES = 512
+PAUSE_SECONDS = 0.0005
+
+Step = TypeVar("Step")
 
 
 class VectorIndex:
@@ -37,7 +41,7 @@ class VectorIndex:
         to_device: Callable[[Any], Any] | None = None,
     ) -> None:
         self._max_flat = self._room = max_flat
-        self._to_device = to_device or gpu_copier()
+        self._to_device = to_device
         self._index: Flat | Lists | SearchCopy = Flat(dimension)
         self._next: Lists | None = None  # being filled
         self._unlisted: set[int] = set()  # to be copied into the next lists
@@ -125,44 +129,57 @@ class VectorIndex:
     def _adopt(self, lists: Lists, needed: Sequence[int]) -> None:
         with self._lock:
             lists.search_for(needed)
-            self._index = SearchCopy(lists, self._to_device) if self._to_device else lists
+            to_device = self._to_device or gpu_copier()
+            self._index, self._next = SearchCopy(lists, to_device) if to_device else lists, None
 
     def _end(self) -> None:
         with self._lock:
-            self._next, self._thread = None, None
-            self._unlisted = set()
+            self._next, self._thread, self._unlisted = None, None, set()
 
 
 def _sort(ref: weakref.ref[VectorIndex]) -> None:
     """Makes the lists of an index that lives on, with one core: the other ones are the application's."""
     faiss.omp_set_num_threads(1)  # counts for this thread alone
-    index = ref()
     try:
-        if index:
-            sample, size = index._sample(Lists.sample_rows(len(index))), len(index)
-            rows = np.concatenate([index._living(ids)[1] for ids in _slices(sample)])
-            del index
-            lists = Lists.trained(rows, size)
-            _fill(ref, lists, rows[:MEASURED_QUERIES])
+        rows, size = _sampled(ref)
+        if len(rows):
+            _fill(ref, Lists.trained(rows, size), rows[:MEASURED_QUERIES])
     finally:
         index = ref()
-        if index:
+        if index is not None:
             index._end()
+
+
+def _sampled(ref: weakref.ref[VectorIndex]) -> tuple[Rows, int]:
+    """Vectors to learn from, and how many there are in all."""
+    index = ref()
+    size = 0 if index is None else len(index)
+    if index is None or not size:
+        return np.empty((0, 0), dtype=np.float32), 0
+    sample = index._sample(Lists.sample_rows(size))
+    return np.concatenate([index._living(ids)[1] for ids in _gently(_slices(sample))]), size
 
 
 def _fill(ref: weakref.ref[VectorIndex], lists: Lists, queries: Rows) -> None:
     index = ref()
-    ids = index._begin(lists) if index else []
-    for part in _slices(ids):
-        del index
+    ids = [] if index is None else index._begin(lists)
+    for part in _gently(_slices(ids)):
+        index = None
         index = ref()
         if index is None:
             return
         living, rows = index._living(part)
         index._copy(lists, living, rows, lists.places(rows))
-    if index:
-        index._adopt(lists, [rank for row in queries for rank in index._measure(lists, row)])
+    if index is not None:
+        index._adopt(lists, [rank for row in _gently(queries) for rank in index._measure(lists, row)])
 
 
 def _slices(ids: Sequence[int]) -> Iterator[Sequence[int]]:
     return (ids[start : start + SLICE_ROWS] for start in range(0, len(ids), SLICE_ROWS))
+
+
+def _gently(steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps, the lock left in between to those who wait for it: who takes it again at once would keep it."""
+    for step in steps:
+        yield step
+        sleep(PAUSE_SECONDS)

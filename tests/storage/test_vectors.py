@@ -80,7 +80,7 @@ growing = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(growing, st.integers(100, 120), st.integers(1, 70))
 def test_across_every_limit_nothing_is_lost_and_nothing_comes_back(steps, asked, count):
     index, oracle = VectorIndex(DIMENSION, max_flat=5), {}
@@ -175,6 +175,24 @@ def test_lists_that_cannot_be_made_leave_everything_as_it_was(monkeypatch):
     index = many(range(200))
     assert ids_found(index, vector(7), 1) == [7]
     assert [one.exc_type for one in told] == [ZeroDivisionError]
+
+
+def test_an_index_that_is_emptied_while_lists_are_made_has_lists_later(monkeypatch):
+    index, trained = VectorIndex(DIMENSION, max_flat=50), Lists.trained
+
+    def meanwhile(cls, sample, size):
+        index.forget(range(200))
+        return trained(sample, size)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Lists, "trained", classmethod(meanwhile))
+        index.store(range(200), [vector(id) for id in range(200)])
+        index.wait()
+    assert len(index) == 0
+    index.store(range(2_000), [vector(id) for id in range(2_000)])
+    index.wait()
+    assert index.size_bytes < 2_000 * 4 * DIMENSION
+    assert sorted(ids_found(index, vector(1), 3_000)) == list(range(2_000))
 
 
 def test_an_index_that_nobody_holds_ends_its_thread(monkeypatch):
