@@ -12,7 +12,10 @@ import typer
 from typer.testing import CliRunner
 
 from smartcache_eval.command import bench
+from smartcache_eval.index_bench import Clusters, index_figures, nearest
 from smartcache_eval.prefix_report import PrefixSizes
+
+FIGURES_OF_AN_INDEX = ("lookup p50", "lookup p99", "lookup p99, CPU", "recall@16", "memory", "built")
 
 
 def _told(part: str, *options: str) -> Any:
@@ -48,6 +51,7 @@ def test_the_prefix_bench_measures_the_bundled_model() -> None:
         (["prefix", "--no-peers", "--peer-python", sys.executable], "exclude each other"),
         (["answers", "--quick"], "are options of `bench prefix`"),
         (["all", "--shared", "64"], "are options of `bench prefix`"),
+        (["answers", "--million"], "is an option of `bench index`"),
     ],
 )
 def test_options_that_cannot_be_met_are_refused_before_anything_is_measured(arguments: list[str], told: str) -> None:
@@ -66,3 +70,16 @@ def test_more_than_the_model_reads_is_refused() -> None:
     require_fit(sizes, None)
     with pytest.raises(TooLong, match=r"8,193 tokens do not fit: this model reads 8,192, 32 of them new"):
         require_fit(sizes, 8_192)
+
+
+def test_the_index_bench_measures_each_size() -> None:
+    figures = {figure.name: figure for figure in index_figures(sizes=(100, 300))}
+    assert [name.split(": ")[1] for name in figures] == [*FIGURES_OF_AN_INDEX, *FIGURES_OF_AN_INDEX]
+    assert figures["300: recall@16"].value == 100  # so few are compared one by one
+    assert figures["300: lookup p50"].value <= figures["300: lookup p99"].value
+
+
+def test_what_is_nearest_is_found_by_comparing_each() -> None:
+    rows = Clusters.seeded(60_000, seed=0).draw(60_000, seed=1)
+    found = nearest(rows, rows[[5, 59_000]])
+    assert [5 in found[0], 59_000 in found[1], {len(ids) for ids in found}] == [True, True, {16}]
