@@ -60,15 +60,9 @@ class ShadowReport:
         )
 
     def _loosest(self) -> tuple[float, ShadowTally] | None:
-        """The loosest threshold whose answers agree often enough, as all stricter ones do that can be judged."""
-        loosest = None
-        for threshold, found in self.thresholds.items():
-            if found.agreed + found.differed < MIN_COMPARED or found.interval is None:
-                continue
-            if found.interval[0] < MIN_AGREEMENT:
-                break
-            loosest = threshold, found
-        return loosest
+        """The loosest threshold whose answers agree often enough for sure."""
+        sure = [one for one in self.thresholds.items() if one[1].interval and one[1].interval[0] >= MIN_AGREEMENT]
+        return min(sure, default=None, key=lambda one: one[0])
 
 
 def read(file: Path) -> ShadowReport:
