@@ -15,7 +15,7 @@ import pytest
 from smartcache import Answer, Chunk, KnowledgeUpdate, Request, SmartCache, ThresholdPolicy, Turn
 from smartcache.shadow import ShadowRecord, ShadowTally, compare
 from smartcache.storage import entries as storage
-from smartcache.testing import FakeClock, FakeModel, FakeSearch, TableEmbedder, chunk
+from smartcache.testing import BagOfWordsEmbedder, FakeClock, FakeModel, FakeSearch, TableEmbedder, chunk
 
 RESET = "How do I reset the hub to factory settings?"
 NEAR = "To factory settings, how do I reset the hub?"
@@ -184,6 +184,33 @@ def test_what_is_served_is_recorded_though_a_nearer_one_was_refused():
         assert [(record.entry_id, record.accepted) for record in cache.shadow_records()][-1] == (2, True)
 
 
+FREE = "Is the museum free for {} on Sundays?"
+
+
+def free_for(*stored: str) -> SmartCache:
+    """After what was asked for `stored`, the nearest first, it is asked for pensioners."""
+    nearness = dict(zip(stored, (0.95, 0.93), strict=False))
+    wholes = {(FREE.format("pensioners"), FREE.format(who)): near for who, near in nearness.items()}
+    cache = shadowed(embedder=TableEmbedder(wholes | {("pensioners", who): 0.5 for who in stored}))
+    for who in stored:
+        cache.store(ask(FREE.format(who)), Answer("yes"))
+    cache.answer(ask(FREE.format("pensioners")), saying("yes"))
+    return cache
+
+
+def test_one_that_is_near_but_for_what_it_is_about_is_recorded_with_that():
+    [record] = free_for("students").shadow_records()
+    assert not record.accepted
+    assert record.signals["focus_similarity"] == pytest.approx(0.5)
+
+
+def test_of_several_that_are_refused_only_the_nearest_is_looked_at_so():
+    with free_for("students", "teachers") as cache:
+        assert cache.shadow_records()[-1].entry_id == 1
+        assert "students" in cache.embedder.texts
+        assert "teachers" not in cache.embedder.texts
+
+
 @pytest.mark.parametrize("asked", [NEAR, FARTHER])
 def test_what_the_knowledge_base_no_longer_supports_is_not_recorded(cache, asked):
     old, new = chunk("manual", "Hold the button."), chunk("manual", "Press the button.")
@@ -240,10 +267,21 @@ def test_a_short_answer_with_another_number_or_a_denial_does_not_agree():
     assert agreement("It is free.", "It is not free.", 0.99) is False
 
 
-def test_answers_longer_than_the_embedder_reads_are_compared_in_pieces():
-    long = " ".join(["word"] * 400)
-    assert agreement(long, f"{long}.", None) is False  # every piece is a vector of its own to the fake
-    assert agreement(long, f" {long}") is True
+class ReadsShortTexts(BagOfWordsEmbedder):
+    def __call__(self, texts, /):
+        assert all(self.count_tokens(text) <= self.max_tokens for text in texts)
+        return super().__call__(texts)
+
+
+@pytest.mark.parametrize(
+    ("other", "agrees"),
+    [("press and hold the red button of your hub for 7 seconds " * 40, True), ("throw it away " * 90, False)],
+)
+def test_answers_longer_than_the_embedder_reads_are_compared_in_pieces_and_by_their_vectors_alone(other, agrees):
+    with shadowed(embedder=ReadsShortTexts(max_tokens=64)) as cache:
+        for text in ("press and hold the red button of your hub for 5 seconds " * 30, other):
+            cache.answer(ask(RESET), saying(text))
+        assert cache.shadow_records()[0].agrees() is agrees
 
 
 def test_an_answer_that_was_cut_off_tells_nothing():
@@ -367,23 +405,25 @@ def test_what_is_forgotten_while_the_model_writes_leaves_no_record(cache):
         cache.clear()
         return "Hold the button."
 
-    cache.answer(ask(RESET), FakeModel())
+    cache.answer(ask(RESET), saying("a secret"))
     cache.answer(ask(RESET), forgetting)
     assert cache.shadow_records() == ()
+    assert "a secret" not in cache.embedder.texts  # nor is it compared
 
 
 def test_what_is_forgotten_while_it_is_looked_up_leaves_no_record(cache):
-    class Forgetting:
-        def __call__(self, query):
-            cache.clear()
-            return (known,)
+    queries: list[str] = []
 
-        __hash__ = object.__hash__
+    def forgetting(query: str) -> tuple[Chunk, ...]:
+        if not queries:
+            cache.clear()
+        queries.append(query)
+        return (known,)
 
     known = chunk("manual", "Hold the button.")
     cache.answer(ask(RESET), FakeModel(), search=FakeSearch([known]))
     cache.update_knowledge(KnowledgeUpdate(added=[chunk("other", "Something else.")]))
-    cache.answer(ask(RESET), FakeModel(), search=Forgetting())
+    cache.answer(ask(RESET), FakeModel(), search=forgetting)
     assert cache.shadow_records() == ()
 
 
