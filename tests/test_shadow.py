@@ -189,7 +189,7 @@ FREE = "Is the museum free for {} on Sundays?"
 
 def free_for(*stored: str) -> SmartCache:
     """After what was asked for `stored`, the nearest first, it is asked for pensioners."""
-    nearness = dict(zip(stored, (0.95, 0.93), strict=False))
+    nearness = dict(zip(stored, (0.95, 0.80), strict=False))
     wholes = {(FREE.format("pensioners"), FREE.format(who)): near for who, near in nearness.items()}
     cache = shadowed(embedder=TableEmbedder(wholes | {("pensioners", who): 0.5 for who in stored}))
     for who in stored:
@@ -204,7 +204,7 @@ def test_one_that_is_near_but_for_what_it_is_about_is_recorded_with_that():
     assert record.signals["focus_similarity"] == pytest.approx(0.5)
 
 
-def test_of_several_that_are_refused_only_the_nearest_is_looked_at_so():
+def test_of_several_that_are_refused_only_the_nearest_is_looked_at_closely():
     with free_for("students", "teachers") as cache:
         assert cache.shadow_records()[-1].entry_id == 1
         assert "students" in cache.embedder.texts
@@ -273,13 +273,13 @@ class ReadsShortTexts(BagOfWordsEmbedder):
         return super().__call__(texts)
 
 
-@pytest.mark.parametrize(
-    ("other", "agrees"),
-    [("press and hold the red button of your hub for 7 seconds " * 40, True), ("throw it away " * 90, False)],
-)
-def test_answers_longer_than_the_embedder_reads_are_compared_in_pieces_and_by_their_vectors_alone(other, agrees):
+LONG = "press and hold the red button of your hub for {} seconds "
+
+
+@pytest.mark.parametrize(("other", "agrees"), [(LONG.format(7) * 40, True), ("throw it away " * 90, False)])
+def test_answers_longer_than_the_embedder_reads_are_compared_in_pieces(other, agrees):
     with shadowed(embedder=ReadsShortTexts(max_tokens=64)) as cache:
-        for text in ("press and hold the red button of your hub for 5 seconds " * 30, other):
+        for text in (LONG.format(5) * 30, other):
             cache.answer(ask(RESET), saying(text))
         assert cache.shadow_records()[0].agrees() is agrees
 
