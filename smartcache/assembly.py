@@ -15,6 +15,7 @@ from smartcache.knowledge import Knowledge
 from smartcache.layers.answers import AnswerLayer, Limits
 from smartcache.layers.chunks import RetrievalCache
 from smartcache.layers.semantic import SemanticIndex
+from smartcache.layers.shadow import Shadow
 from smartcache.policy import HitPolicy, ThresholdPolicy
 from smartcache.storage.entries import Entries
 
@@ -35,6 +36,7 @@ class Parts:
     retrievals: RetrievalCache
     desk: Desk
     flights: Flights
+    shadow: Shadow | None
 
 
 def assemble(
@@ -45,6 +47,7 @@ def assemble(
     limits: Limits,
     events: Events,
     cache_sampled: bool,
+    shadow: bool,
 ) -> Parts:
     """The parts, over the database at `path`. In "exact" mode no embedder is used, nor loaded."""
     if mode not in ("semantic", "exact"):
@@ -59,17 +62,20 @@ def assemble(
     )
     knowledge, forgets = Knowledge(), Forgets()
     entries.load_knowledge(knowledge)
-    semantic = SemanticIndex(entries, used, policy or ThresholdPolicy()) if used else None
+    policy = policy or ThresholdPolicy()
+    semantic = SemanticIndex(entries, used, policy) if used else None
+    answers = AnswerLayer(entries, knowledge, forgets, events, semantic, limits)
     return Parts(
         mode,
         used,
         events,
         entries,
         knowledge,
-        AnswerLayer(entries, knowledge, forgets, events, semantic, limits),
+        answers,
         RetrievalCache(knowledge),
         Desk(knowledge, forgets, events, cache_sampled=cache_sampled),
         Flights(on_given_up=lambda: events.emit("miss", "given_up")),
+        Shadow(answers, entries, events, used, policy, limits.clock) if shadow else None,
     )
 
 

@@ -15,6 +15,7 @@ from smartcache.events import Event, Events
 from smartcache.knowledge import Basis, Verdict
 from smartcache.layers.answers import Hit, Limits
 from smartcache.layers.chunks import plan_context
+from smartcache.layers.shadow import Shadow
 from smartcache.paths import Path
 from smartcache.policy import HitPolicy
 from smartcache.scopes import astream_within, awithin, stream_within, within
@@ -45,16 +46,18 @@ class SmartCache(Upkeep):
         on_event: Callable[[Event], object] | None = None,
         strict: bool = False,
         cache_sampled: bool = False,
+        shadow: bool = False,
     ) -> Self:
         """A cache in memory, or in the file `path` (in `smartcache.db` where `path` is a folder).
 
         `embedder`: None is the bundled local model. `mode`: "exact" compares whole requests only and embeds nothing.
         `ttl_seconds`: how long an answer lives by `clock`, None for ever. `on_event` is told of each Event. `strict`
         raises the cache's own trouble instead of counting it. `cache_sampled` also keeps answers to requests that ask
-        for a draw (temperature above 0). Raises ForeignStore where `path` is another program's file.
+        for a draw (temperature above 0). `shadow` serves nothing and records what would have been served: every answer
+        is the model's, see `shadow_records`. Raises ForeignStore where `path` is another program's file.
         """
         limits = Limits(max_entries, max_bytes, ttl_seconds, clock)
-        return cls(assemble(path, embedder, policy, mode, limits, Events(on_event, strict), cache_sampled))
+        return cls(assemble(path, embedder, policy, mode, limits, Events(on_event, strict), cache_sampled, shadow))
 
     def _path(self, asked: Asked, search: object, restore: paths.Restore | None) -> Path[Answer]:
         """One request, top to bottom: exact answer, semantic answer, search, context, model, store."""
@@ -68,6 +71,9 @@ class SmartCache(Upkeep):
 
     def _find(self, asked: Asked, search: object, restore: paths.Restore | None) -> Path[Answer | None]:
         """The exact answer, else a near one, if the knowledge base still supports it and the caller can restore it."""
+        if self._shadow:
+            yield from self._watch(asked, search, self._shadow)
+            return None
         with self._events.lookup() as outcome:
             for tried, hit in enumerate(self._answers.lookup(asked, outcome.refusals)):
                 if not (basis := (yield from self._supported(hit, asked, search, tried < MAX_RECHECKS))):
@@ -78,6 +84,20 @@ class SmartCache(Upkeep):
                 else:
                     outcome.refusals.append("not_restorable")
         return None
+
+    def _watch(self, asked: Asked, search: object, shadow: Shadow) -> Path[None]:
+        """In shadow mode: what `_find` would have served, or only the policy kept it from, is recorded."""
+        with self._events.lookup() as outcome:
+            watch = shadow.watch()
+            for tried, hit in enumerate(self._answers.lookup(asked, outcome.refusals, watch)):
+                if not (yield from self._supported(hit, asked, search, tried < MAX_RECHECKS)):
+                    outcome.refusals.append("stale")
+                elif watch.would_serve(hit):
+                    outcome.refusals.insert(0, "shadow")
+                    break
+                else:
+                    outcome.refusals.append("far")
+            shadow.record(asked, watch)
 
     def _restores(self, hit: Answer, restore: paths.Restore | None) -> bool:
         """Whether the caller can make its own object of a hit: what another version wrote it may not understand."""
@@ -101,7 +121,7 @@ class SmartCache(Upkeep):
 
     def _retrieve(self, asked: Asked, query: str, search: object) -> Path[tuple[Chunk, ...]]:
         scope = asked.request.scope
-        found = None if asked.is_fresh else self._retrievals.lookup(scope, query, search)
+        found = None if asked.is_fresh or self._shadow else self._retrievals.lookup(scope, query, search)
         if found is None:
             found = paths.checked((yield paths.SearchStep(query)))
             if not self._answers.is_forgotten(asked):
@@ -109,9 +129,12 @@ class SmartCache(Upkeep):
         return found
 
     def _store(self, asked: Asked, answer: Answer, chunks: tuple[Chunk, ...] | None) -> bool:
+        is_stored = False
         with self._events.fail_open("store"):
-            return self._answers.store(asked, answer, Basis.of(answer.evidence, chunks, asked.sequence))
-        return False
+            is_stored = self._answers.store(asked, answer, Basis.of(answer.evidence, chunks, asked.sequence))
+        if self._shadow:
+            self._shadow.compare(asked, answer)
+        return is_stored
 
     def answer(
         self,

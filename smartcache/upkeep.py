@@ -9,6 +9,7 @@ from smartcache.assembly import Parts
 from smartcache.events import Stats
 from smartcache.layers.recognition import Recognised
 from smartcache.seen import SeenPrompt, seen_most
+from smartcache.shadow import ShadowRecord
 from smartcache.types import Answer, KnowledgeUpdate, Request
 
 MAX_READ_REQUESTS = 10_000
@@ -23,7 +24,7 @@ class Upkeep:
         self.embedder, self.mode = parts.embedder, parts.mode
         self._events, self._entries, self._knowledge = parts.events, parts.entries, parts.knowledge
         self._answers, self._retrievals = parts.answers, parts.retrievals
-        self._desk, self._flights = parts.desk, parts.flights
+        self._desk, self._flights, self._shadow = parts.desk, parts.flights, parts.shadow
 
     def recognise(self, text: str) -> Recognised:
         """Which of the passages that searches found lately a prompt holds: its evidence, where only text is left."""
@@ -59,20 +60,25 @@ class Upkeep:
     ) -> int:
         """Removes the answers that meet every condition given, their text on disk included; returns how many.
 
-        `older_than` is an age in seconds. Retrievals of the scope, or that found one of the chunks, go too. Without an
-        age, answers of the scope that are under way in this process are not stored either. Raises StoreError where
-        the file cannot be written now.
+        `older_than` is an age in seconds. Retrievals of the scope, or that found one of the chunks, go too, and so does
+        what shadow mode recorded of all that. Without an age, answers of the scope that are under way in this process
+        are not stored either. Raises StoreError where the file cannot be written now.
         """
         if scope is None and chunk_ids is None and older_than is None:
             raise ValueError("say what to forget: scope=, chunk_ids= or older_than=; clear() forgets everything")
         count = self._answers.forget_where(scope, chunk_ids, older_than)
-        self._retrievals.forget(scope, chunk_ids)
+        self._forget_remembered(scope, chunk_ids)
         return count
 
     def clear(self, scope: str | None = None) -> None:
-        """Removes every answer, or every answer of one scope."""
+        """Removes every answer, or every answer of one scope, and what shadow mode recorded of it."""
         self._answers.forget_where(scope, None, None)
-        self._retrievals.forget(scope)
+        self._forget_remembered(scope)
+
+    def _forget_remembered(self, scope: str | None, chunk_ids: Sequence[str] | None = None) -> None:
+        self._retrievals.forget(scope, chunk_ids)
+        if self._shadow:
+            self._shadow.forget_texts()
 
     def seen_most(self, limit: int = 10) -> list[SeenPrompt]:
         """The system prompts that most stored requests began with, scope by scope, for `LocalModel.warm`; over the
@@ -80,6 +86,13 @@ class Upkeep:
         with self._events.fail_open("seen_most"):
             return seen_most(self._entries.requests(MAX_READ_REQUESTS), limit)
         return []
+
+    def shadow_records(self) -> tuple[ShadowRecord, ...]:
+        """What shadow mode would have served, by any process over this file, the oldest first. See
+        `smartcache.shadow.compare`."""
+        with self._events.fail_open("shadow_records"):
+            return tuple(self._entries.shadows())
+        return ()
 
     def stats(self) -> Stats:
         """What happened since this cache was opened, and what it holds."""

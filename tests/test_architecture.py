@@ -40,6 +40,8 @@ FLOORS = (
         "smartcache.events",
         "smartcache.flights",
         "smartcache.seen",
+        "smartcache.intervals",
+        "smartcache.shadow",
     ),
     ("smartcache.storage",),
     ("smartcache.layers",),

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import sqrt
 
-Z = 1.959964  # 95 %, two-sided
+from smartcache.intervals import interval_of, wilson
 
-
-def wilson(count: int, cases: int) -> tuple[float, float] | None:
-    """The 95 % interval of the share `count` of `cases` independent cases; None where there are none."""
-    return _wilson(count / cases, cases) if cases else None
+__all__ = ["clustered", "wilson"]
 
 
 def clustered(groups: Iterable[tuple[int, int]]) -> tuple[float, float] | None:
@@ -22,7 +18,7 @@ def clustered(groups: Iterable[tuple[int, int]]) -> tuple[float, float] | None:
     if not cases:
         return None
     share = sum(count for count, _ in kept) / cases
-    return _wilson(share, cases / _design_effect(kept, share, cases))
+    return interval_of(share, cases / _design_effect(kept, share, cases))
 
 
 def _design_effect(groups: list[tuple[int, int]], share: float, cases: int) -> float:
@@ -31,10 +27,3 @@ def _design_effect(groups: list[tuple[int, int]], share: float, cases: int) -> f
     residuals = sum((count - share * size) ** 2 for count, size in groups)
     of_groups = residuals * len(groups) / (len(groups) - 1)
     return max(1.0, of_groups / (cases * share * (1 - share)))
-
-
-def _wilson(share: float, cases: float) -> tuple[float, float]:
-    centre = share + Z * Z / (2 * cases)
-    half = Z * sqrt(share * (1 - share) / cases + Z * Z / (4 * cases * cases))
-    whole = 1 + Z * Z / cases
-    return max(0.0, (centre - half) / whole), min(1.0, (centre + half) / whole)

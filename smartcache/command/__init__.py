@@ -134,6 +134,18 @@ def forget(
 
 
 @app.command()
+def shadow(
+    file: Annotated[Path, typer.Argument(help="A cache file that was opened with shadow=True.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Say what thresholds would have served of the traffic that went by in shadow mode, and where the model agreed."""
+    from smartcache.command.shadow import read
+
+    report = read(file)
+    typer.echo(json.dumps(report.as_json()) if as_json else report.text())
+
+
+@app.command()
 def warm(
     kv: Annotated[Path, typer.Option(help="The folder to keep the state in: PrefixCache(disk_path=…) reads it.")],
     cache: Annotated[Path | None, typer.Argument(help="A cache file: its system prompts, the most frequent.")] = None,

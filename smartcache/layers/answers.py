@@ -12,7 +12,8 @@ from smartcache.begun import Forgets
 from smartcache.events import Events
 from smartcache.knowledge import Basis, Knowledge, Verdict
 from smartcache.layers.semantic import SemanticIndex
-from smartcache.policy import calls_tools, unstorable_reason
+from smartcache.policy import HitPolicy, calls_tools, unstorable_reason
+from smartcache.shadow import ShadowRecord
 from smartcache.storage.entries import Entries
 from smartcache.storage.rows import Entry, restorable
 from smartcache.types import Answer, KnowledgeUpdate, ServedBy
@@ -59,10 +60,10 @@ class AnswerLayer:
         self._semantic, self._limits = semantic, limits
         self._writing = threading.Lock()  # so that nothing is stored between what is forgotten and its trace
 
-    def lookup(self, asked: Asked, refusals: list[str]) -> Iterator[Hit]:
+    def lookup(self, asked: Asked, refusals: list[str], policy: HitPolicy | None = None) -> Iterator[Hit]:
         """Answers that the knowledge base has yet to confirm: the exact one, then near ones, the nearest first.
 
-        Adds to `refusals` why others are none.
+        Adds to `refusals` why others are none. `policy`: another than the cache's own.
         """
         if asked.refresh:
             refusals.append("refresh")
@@ -77,7 +78,7 @@ class AnswerLayer:
                 if entry is None:
                     self._semantic.forget([id])  # gone, by our hand or another process's
                 elif entry.key != asked.key:
-                    similarity, reason = self._semantic.judge(entry, asked, state, self._age_seconds(entry))
+                    similarity, reason = self._semantic.judge(entry, asked, state, self._age_seconds(entry), policy)
                     if reason:
                         refusals.append(reason)
                     else:
@@ -96,6 +97,11 @@ class AnswerLayer:
             reason = self._write(asked, self._entry(asked, answer, basis))
         self._events.emit("not_stored" if reason else "stored", reason or "")
         return reason is None
+
+    def record(self, asked: Asked, record: ShadowRecord) -> int | None:
+        """Keeps what would have been served; None where its scope was forgotten meanwhile."""
+        with self._writing:
+            return None if self.is_forgotten(asked) else self._entries.store_shadow(record)
 
     def is_forgotten(self, asked: Asked) -> bool:
         """Whether what was asked was to be forgotten since it was."""
@@ -158,7 +164,9 @@ class AnswerLayer:
         with self._writing:
             if not older_than:
                 self._forgets.note(scope)  # what is under way now is not old
-            count = self.forget(self._entries.ids(scope=scope, chunk_ids=chunk_ids, created_before=before))
+            ids = self._entries.ids(scope=scope, chunk_ids=chunk_ids, created_before=before)
+            count = self.forget(ids)
+            self._entries.forget_shadows(scope, before, None if chunk_ids is None else ids)
             self._entries.scrub()
         if self._semantic:
             self._semantic.forget_texts()

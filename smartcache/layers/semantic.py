@@ -61,8 +61,14 @@ class SemanticIndex:
             if len(found) < count or refusals.count("stale") + refusals.count("expired") < count // 4:
                 return
 
-    def judge(self, entry: Entry, asked: Asked, state: State, age_seconds: float) -> tuple[float, str | None]:
-        """The similarity of the two questions, and why the stored answer is none for the one asked, or None."""
+    def judge(
+        self, entry: Entry, asked: Asked, state: State, age_seconds: float, policy: HitPolicy | None = None
+    ) -> tuple[float, str | None]:
+        """The similarity of the two questions, and why the stored answer is none for the one asked, or None.
+
+        `policy`: another than its own.
+        """
+        policy = policy or self._policy
         if entry.state is None:
             return 0.0, "exact_only"
         stored = State.from_bytes(entry.state, len(state.question))
@@ -81,7 +87,7 @@ class SemanticIndex:
             same_names=asked.dialogue.names_the_same(dialogue),
             age_seconds=age_seconds,
         )
-        if not self._policy.accepts(candidate) or not self._accepts_focus(candidate, asked.dialogue, dialogue):
+        if not policy.accepts(candidate) or not self._accepts_focus(policy, candidate, asked.dialogue, dialogue):
             return similarity, "far"
         return similarity, "reported_wrong" if self._is_reported(entry, asked, state, stored) else None
 
@@ -122,10 +128,10 @@ class SemanticIndex:
                 return True
         return False
 
-    def _accepts_focus(self, candidate: Candidate, asked: Dialogue, stored: Dialogue) -> bool:
+    def _accepts_focus(self, policy: HitPolicy, candidate: Candidate, asked: Dialogue, stored: Dialogue) -> bool:
         """Whether what the two differ in is near enough too; embedded for what is near as a whole only."""
         similarity = self._focus_similarity(asked, stored)
-        return similarity is None or self._policy.accepts(replace(candidate, focus_similarity=similarity))
+        return similarity is None or policy.accepts(replace(candidate, focus_similarity=similarity))
 
     def _focus_similarity(self, asked: Dialogue, stored: Dialogue) -> float | None:
         """How alike what the two differ in is, in the question and in what the user stated before; None where they

@@ -13,12 +13,14 @@ from typing import Any
 
 from smartcache.errors import DamagedStore, StoreError
 from smartcache.knowledge import Basis, Fact, Growth, Knowledge
+from smartcache.shadow import ShadowRecord
 from smartcache.storage.columns import basis_from, from_column, to_column
 from smartcache.storage.database import connect, file_in, set_aside, usable
 from smartcache.storage.rows import Entry, entry_from, fields_of, size_bytes
 from smartcache.types import KnowledgeUpdate
 
 MAX_UNWRITTEN_USES = 500
+MAX_SHADOW_RECORDS = 20_000
 
 
 class Entries:
@@ -221,6 +223,43 @@ class Entries:
         """(key, state) of the requests that the answer was wrong for; a state of another partition is None."""
         state = "CASE WHEN partition = ? THEN state END"  # its vectors may be another embedder's
         return self._all(f"SELECT asked, {state} FROM wrong WHERE answer = ?", partition, answer)
+
+    def store_shadow(self, record: ShadowRecord) -> int:
+        """Keeps what would have been served, the last `MAX_SHADOW_RECORDS` of them, and returns its id."""
+        signals = json.dumps(dict(record.signals))
+        kept = (record.seconds, to_column(record.scope), record.layer, record.entry_id, record.similarity)
+        with self._transaction() as connection:
+            row = (*kept, record.accepted, signals, record.same_text, record.answer_similarity)
+            id = connection.execute("INSERT INTO shadow VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid or 0
+            connection.execute("DELETE FROM shadow WHERE id <= ?", (id - MAX_SHADOW_RECORDS,))
+        return id
+
+    def end_shadow(self, id: int, same_text: bool, answer_similarity: float | None) -> None:
+        """Notes how the model's own answer compares with the one that would have been served."""
+        with self._transaction() as connection:
+            compared = (same_text, answer_similarity, id)
+            connection.execute("UPDATE shadow SET same_text = ?, answer_similarity = ? WHERE id = ?", compared)
+
+    def shadows(self) -> list[ShadowRecord]:
+        """What would have been served, the oldest first."""
+        rows = self._all("SELECT * FROM shadow ORDER BY id")
+        return [
+            ShadowRecord(
+                seconds, from_column(scope), layer, entry, similarity, bool(accepted), json.loads(signals),
+                None if same is None else bool(same), near,
+            )
+            for _, seconds, scope, layer, entry, similarity, accepted, signals, same, near in rows
+        ]  # fmt: skip
+
+    def forget_shadows(self, scope: str | None, before: float | None, ids: Sequence[int] | None) -> None:
+        """Removes the records that meet every condition given: their scope, their age, the answer they tell of."""
+        condition = (
+            "(?1 IS NULL OR scope = ?1) AND (?2 IS NULL OR seconds <= ?2) "
+            "AND (?3 IS NULL OR entry IN (SELECT value FROM json_each(?3)))"
+        )
+        values = (None if scope is None else to_column(scope), before, None if ids is None else json.dumps([*ids]))
+        with self._transaction() as connection:
+            connection.execute(f"DELETE FROM shadow WHERE {condition}", values)
 
     def refresh_knowledge(self, knowledge: Knowledge) -> None:
         """As `load_knowledge`, where another process has written since. Who asks meanwhile waits for it."""

@@ -37,3 +37,15 @@ CREATE TABLE IF NOT EXISTS wrong (
     PRIMARY KEY (asked, answer)
 );
 CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS shadow (         -- what shadow mode would have served: figures, and no text
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    seconds REAL NOT NULL,                  -- by the cache's clock
+    scope TEXT NOT NULL,
+    layer TEXT NOT NULL,
+    entry INTEGER NOT NULL,                 -- the answer's id; it may be gone since
+    similarity REAL NOT NULL,
+    accepted INTEGER NOT NULL,
+    signals TEXT NOT NULL,                  -- JSON
+    same_text INTEGER,                      -- these two: NULL until the model has answered
+    answer_similarity REAL
+);

@@ -45,6 +45,14 @@ def test_any_way_of_calling_finds_what_any_other_stored(model: Any, cache: Any, 
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_in_shadow_mode_every_way_of_calling_gets_the_model_s_answer(model: Any, way: str) -> None:
+    with SmartCache.open(embedder=BagOfWordsEmbedder(), shadow=True, strict=True) as cache:
+        chat = ChatSmartCache(model=model, cache=cache)
+        assert [WAYS[way](chat) for _ in range(2)] == ["answer number 1", "answer number 2"]
+        assert [record.layer for record in cache.shadow_records()] == ["exact"]
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_another_question_goes_to_the_model(model: Any, cache: Any, way: str) -> None:
     chat = ChatSmartCache(model=model, cache=cache)
     chat.invoke("Which colour has the cable?")

@@ -31,6 +31,13 @@ async def test_so_it_is_by_coroutine(model: Any, llm_cache: Any) -> None:
     assert [(await model.ainvoke("Is it on?")).content for _ in range(2)] == ["answer number 1"] * 2
 
 
+def test_in_shadow_mode_the_model_is_called_each_time(model: Any) -> None:
+    with SmartCache.open(embedder=BagOfWordsEmbedder(), shadow=True, strict=True) as cache:
+        model.cache = SmartLLMCache(cache)
+        assert [model.invoke("Is it on?").content for _ in range(2)] == ["answer number 1", "answer number 2"]
+        assert len(cache.shadow_records()) == 1
+
+
 def test_the_question_is_embedded_and_not_the_serialised_prompt(model: Any, llm_cache: Any, cache: Any) -> None:
     model.invoke([SystemMessage("Be short."), HumanMessage("Where is the red valve?")])
     assert cache.embedder.texts == ["Where is the red valve?"]

@@ -55,6 +55,16 @@ def cached(llm, cache):
 # Chat.
 
 
+def test_in_shadow_mode_the_model_answers_each_time(llm):
+    with SmartCache.open(embedder=BagOfWordsEmbedder(), shadow=True, strict=True) as cache:
+        shadowed = SmartCacheLLM(llm=llm, cache=cache)
+        chats = [shadowed.chat(said(RESET)), asyncio.run(shadowed.achat(said(RESET)))]
+        streams = [list(shadowed.stream_chat(said(RESET)))[-1] for _ in range(2)]
+        assert [served_by(response) for response in (*chats, *streams)] == ["model"] * 4
+        assert len({response.message.content for response in (*chats, *streams)}) == 4
+        assert [record.layer for record in cache.shadow_records()] == ["exact"] * 3
+
+
 def test_a_repeated_chat_is_the_same_response_field_by_field(cached, llm):
     first, again = cached.chat(said(RESET)), cached.chat(said(RESET))
     assert (served_by(first), served_by(again), llm.calls) == ("model", "exact", 1)

@@ -52,6 +52,13 @@ def test_the_same_question_again_is_the_same_response_field_by_field(index, engi
     assert again.source_nodes[0].score == pytest.approx(first.source_nodes[0].score)
 
 
+def test_in_shadow_mode_the_inner_engine_answers_each_time(index, llm):
+    with SmartCache.open(embedder=BagOfWordsEmbedder(), shadow=True, strict=True) as cache:
+        engine = SmartCacheQueryEngine(index.as_query_engine(llm=llm, similarity_top_k=1), cache)
+        assert [served_by(engine.query(text)) for text in (BACK, BACK_IN_OTHER_WORDS)] == ["model", "model"]
+        assert (llm.calls, [record.layer for record in cache.shadow_records()]) == (2, ["semantic"])
+
+
 def test_a_near_question_is_served_semantically(index, engine_over):
     engine = engine_over(index)
     engine.query(BACK)
