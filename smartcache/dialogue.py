@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -47,7 +47,7 @@ class Dialogue:
     @cached_property
     def context(self) -> tuple[tuple[str, str], ...]:
         """The turns that the question leans on: none where it stands alone. Greetings count for nothing."""
-        spoken = tuple((role, text) for role, text in self.history if content_words(text) or Facts.of(text).hard)
+        spoken = tuple((role, text) for role, text in self.history if tells(text))
         return () if not spoken or self.stands_alone else spoken
 
     @cached_property
@@ -84,12 +84,7 @@ class Dialogue:
     def replies(self) -> frozenset[tuple[frozenset[str], bool]]:
         """What the user answered with yes or no, as far as the question leans on it: the stems of what was asked, and
         the answer."""
-        pairs = pairwise(self.history if self.context else ())
-        return frozenset(
-            (frozenset(map(stem, content_words(asked))), not _NO.match(text))
-            for (_, asked), (role, text) in pairs
-            if role == "user" and _REPLY.match(text)
-        )
+        return frozenset(replies(self.history if self.context else ()))
 
     @cached_property
     def query(self) -> str:
@@ -177,6 +172,18 @@ class State:
         if self.context is None:
             return self.question
         return unit(QUESTION_SHARE * self.question + (1 - QUESTION_SHARE) * self.context)
+
+
+def tells(text: str) -> bool:
+    """Whether a turn says anything: greetings do not."""
+    return bool(content_words(text) or Facts.of(text).hard)
+
+
+def replies(history: Sequence[tuple[str, str]]) -> Iterator[tuple[frozenset[str], bool]]:
+    """What the user answered with yes or no: the stems of what was asked, and the answer."""
+    for (_, asked), (role, text) in pairwise(history):
+        if role == "user" and _REPLY.match(text):
+            yield frozenset(map(stem, content_words(asked))), not _NO.match(text)
 
 
 def request_bytes(request: Request) -> bytes:

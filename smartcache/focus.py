@@ -64,6 +64,11 @@ def unnamed(one: str, other: str, names: frozenset[str]) -> tuple[str, str] | No
     return None if said <= also_said or also_said <= said else (left, right)
 
 
+def weighty_stems(text: str) -> frozenset[str]:
+    """The stems of all words but the lightest and those that ask."""
+    return _weighty(text.split()) - ASKING
+
+
 def _shared(words: list[str], others: list[str]) -> tuple[int, int]:
     """How many words both begin with, and how many of the rest both end with; case and punctuation aside."""
     plain, plain_others = [*map(_plain, words)], [*map(_plain, others)]

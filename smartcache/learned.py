@@ -1,0 +1,104 @@
+"""What was learned for one embedder: the dialogue state, and how surely two dialogues have one answer."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from smartcache.digest import Digest
+from smartcache.errors import MissingExtra
+from smartcache.signals import MONOTONE, Signals
+from smartcache.trees import Trees
+
+FORMAT = "smartcache-learned-1"
+WEIGHTS = Path(__file__).with_name("weights")
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What was measured on questions that nothing was learned from, for one kind of pair: how many would have been
+    served from a confidence on, and how many of them wrongly. Falling confidences, so the counts rise."""
+
+    confidence: tuple[float, ...]
+    served: tuple[int, ...]
+    wrong: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Weights for the vectors of the embedder named `embedder`. `curves`: by how many of the two questions have
+    anything before them, 0 to 2."""
+
+    embedder: str
+    digest: Digest
+    trees: Trees
+    curves: tuple[Curve, Curve, Curve]
+    name: str
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """What `smartcache-eval train` wrote. Raises ValueError where the file is something else."""
+        try:
+            from safetensors import safe_open
+        except ModuleNotFoundError as missing:
+            raise MissingExtra("safetensors", "local") from missing
+        with safe_open(str(path), framework="numpy") as file:
+            about: dict[str, str] = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
+        if about.get("format") != FORMAT or json.loads(about["signals"]) != list(MONOTONE):
+            raise ValueError(f"{path} was not made for this version: run  smartcache-eval train")
+        digest = {name[7:]: np.asarray(rows, np.float32) for name, rows in tensors.items() if name.startswith("digest.")}
+        trees = {name[6:]: rows for name, rows in tensors.items() if name.startswith("trees.")}
+        curves = [_curve(tensors[f"curve.{kind}"]) for kind in range(3)]
+        return cls(
+            about["embedder"],
+            Digest(digest),
+            Trees(**trees, start=float(about["start"]), depth=int(about["depth"])),
+            (curves[0], curves[1], curves[2]),
+            about["name"],
+        )
+
+    @classmethod
+    def find(cls, embedder: str) -> Self | None:
+        """What comes with the package for the embedder of that name; None where nothing fits it."""
+        path = WEIGHTS / f"{embedder.partition('@')[0]}.safetensors"
+        if not path.is_file() or path.parent != WEIGHTS:
+            return None
+        try:
+            found = cls.load(path)
+        except MissingExtra:
+            return None
+        return found if found.embedder == embedder else None
+
+    def confidence(self, signals: Signals) -> float:
+        """How surely two dialogues have one answer, from 0 to 1."""
+        return 1 / (1 + math.exp(-self.trees.score(_row(signals))))
+
+    def at_best(self, known: Mapping[str, float]) -> float:
+        """The confidence where all signals but the known ones were as good as can be: none is above it."""
+        return self.confidence(Signals(**(self._best | known)))
+
+    def parts(self, signals: Signals) -> dict[str, float]:
+        """What each signal adds to the logit of the confidence, the weightiest first."""
+        parts = dict(zip(MONOTONE, self.trees.parts(_row(signals)).tolist(), strict=True))
+        return dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
+
+    @cached_property
+    def _best(self) -> dict[str, float]:
+        return {name: math.inf * sign if sign else 0.0 for name, sign in MONOTONE.items()}
+
+
+def _row(signals: Signals) -> Any:
+    return np.array(signals.values(), np.float32)
+
+
+def _curve(rows: Any) -> Curve:
+    confidence, served, wrong = rows.T.tolist()
+    return Curve(tuple(confidence), tuple(map(int, served)), tuple(map(int, wrong)))
