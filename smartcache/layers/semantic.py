@@ -77,7 +77,8 @@ class SemanticIndex:
             asked.dialogue.question,
             dialogue.question,
             similarity,
-            context_similarity=_context_similarity(state, stored),
+            # a Chinese question's turns were compared as they are: the vectors only find it
+            context_similarity=None if asked.dialogue.asking else _context_similarity(state, stored),
             same_names=asked.dialogue.names_the_same(dialogue),
             age_seconds=age_seconds,
         )
@@ -124,7 +125,7 @@ class SemanticIndex:
 
     def _accepts_focus(self, candidate: Candidate, asked: Dialogue, stored: Dialogue) -> bool:
         """Whether what the two differ in is near enough too; embedded for what is near as a whole only."""
-        similarity = self._focus_similarity(asked, stored)
+        similarity = None if asked.asking else self._focus_similarity(asked, stored)
         return similarity is None or self._policy.accepts(replace(candidate, focus_similarity=similarity))
 
     def _focus_similarity(self, asked: Dialogue, stored: Dialogue) -> float | None:

@@ -1,0 +1,187 @@
+"""What a Chinese question asks, of what: read by rules from its words and from what was talked of before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from smartcache.wording import CHINESE_ANAPHORA
+from smartcache.wording_chinese import (
+    ABOUT,
+    ASKS,
+    BESIDE,
+    FUNCTION_WORDS,
+    INTRODUCED,
+    KINDS,
+    LEADING,
+    NOT_TURNED,
+    PAYS,
+    POINTING,
+    TRAILING,
+    TURNED,
+    TURNS_AWAY,
+    UNLIKE_NAMES,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A Chinese question, taken apart.
+
+    `about`: which properties it asks for, each by one word for all its wordings. `rest`: what no rule explains, letter
+    by letter. `subject`: what it asks them of, None where neither it nor the history says so without doubt. `said`: the
+    turns before it. `pointing`: the pronouns that tell a man from a woman.
+    """
+
+    subject: str | None
+    about: frozenset[str]
+    rest: str
+    said: tuple[str, ...]
+    pointing: frozenset[str]
+
+    @classmethod
+    def of(cls, history: Sequence[str], question: str) -> Asking | None:
+        """None where the question is not written in Chinese."""
+        if not is_chinese(question):
+            return None
+        *stated, last = _clauses(question) or [question]
+        said = (*history, *stated)
+        named, about, rest = _taken_apart(last)
+        if "门票" in about:
+            rest += "".join(sorted(set(PAYS.findall("，".join(said)))))
+        subject = named if about else None
+        if subject is None and about:
+            subject = talked_of(said, frozenset(KINDS[name] for name in about if name in KINDS))
+        if not about:
+            about = frozenset(name for name, pattern in ASKS if pattern.search(last))
+            rest = rest or last
+            subject = "" if len(rest) >= 4 and not CHINESE_ANAPHORA.search(last) else None
+        turned = "不" if TURNED.search(NOT_TURNED.sub("", _normal_text(last).replace(named or "？", ""))) else ""
+        return cls(subject, about, turned + rest, said, frozenset("他她") & frozenset(last))
+
+    @property
+    def text(self) -> str:
+        """The question by itself, in the same words for all its wordings."""
+        return " ".join(filter(None, (self.subject, *sorted(self.about), self.rest)))
+
+    def conflict(self, other: Asking) -> str | None:
+        """Why the two can have no common answer, or None."""
+        if (self.about, self.rest) != (other.about, other.rest):
+            return "facts"
+        if self.subject is not None or other.subject is not None:
+            return None if self.subject == other.subject else "context"
+        is_another = self.pointing and other.pointing and self.pointing != other.pointing
+        return "context" if is_another or not _same_but_small_talk(self.said, other.said) else None
+
+
+def is_chinese(text: str) -> bool:
+    return any("\u4e00" <= letter <= "\u9fff" for letter in text)
+
+
+def talked_of(history: Sequence[str], kinds: frozenset[str] = frozenset()) -> str | None:
+    """What was named last in the history, None in doubt: where several were, something of another kind, or where the
+    talk may have turned to what no rule sees."""
+    known = {name: kind for text in history for name, kind in _named(text)}
+    for text in reversed(history):
+        plain = _normal_text(text)
+        named = {name for name in known if name in plain}
+        longest = {one for one in named if not any(one != other and one in other for other in named)}
+        if len(longest) == 1 and not BESIDE.search(text):
+            name = longest.pop()
+            is_of_kind = not kinds or known[name] in ("", *kinds)
+            return name if is_of_kind and not re.search(re.escape(name) + _MORE, plain) else None
+        if longest or TURNS_AWAY.search(text):
+            return None
+    return None
+
+
+def _named(text: str) -> Iterator[tuple[str, str]]:
+    """The names in a turn, each with the kind of thing it is, "" where nothing tells."""
+    clauses = [clause.strip() for clause in re.split(r"[，。！？；,!?;…]+", text)]
+    for place, clause in enumerate(clauses):
+        for pattern, kind in INTRODUCED:
+            for found in pattern.finditer(clause):
+                if "《" in found[0]:
+                    yield _normal(found["name"]), kind
+                    continue
+                listed = clauses[place + 1 : place + 3] if _LISTS.search(found[0]) else []
+                for part in (found["name"], *listed):
+                    yield from ((name, kind) for name in map(_name, _LINE_UP.split(part)) if name)
+    if re.search(r"[?？]\s*$", text):
+        asked = next(clause for clause in reversed(clauses) if clause or clause is clauses[0])
+        named, about, _ = _taken_apart(asked)
+        if named and about and not UNLIKE_NAMES.search(named) and "《" not in text:
+            kinds = {KINDS[one] for one in about if one in KINDS}
+            yield named, kinds.pop() if len(kinds) == 1 else ""
+
+
+def _taken_apart(clause: str) -> tuple[str | None, frozenset[str], str]:
+    """The name in a question, the properties that it asks for, and what is left."""
+    plain = re.sub(r"[\s？?。！!~…]+", "", clause)
+    titled = re.search(r"(?<![跟和与像比])《([^》]+)》", plain)
+    if titled:
+        plain = plain[: titled.start()] + "，" + plain[titled.end() :]
+    about, first = set(), len(plain)
+    masked = plain
+    for name, pattern in ABOUT:
+        for found in list(pattern.finditer(masked)):
+            about.add(name)
+            first = min(first, found.start())
+            masked = masked[: found.start()] + "，" * len(found[0]) + masked[found.end() :]
+    if titled:
+        return _normal(titled[1]), frozenset(about), _left(masked)
+    before = TRAILING.sub("", LEADING.sub("", masked[:first]))
+    if about and _is_name(before):
+        return _normal(before), frozenset(about), _left(masked[first:])
+    return None, frozenset(about), _left(masked)
+
+
+def _left(text: str) -> str:
+    return re.sub(r"[，、,：:]+", "", FUNCTION_WORDS.sub("，", text))
+
+
+def _name(text: str) -> str | None:
+    stripped = TRAILING.sub("", LEADING.sub("", re.sub(r"等.{0,6}$", "", text.strip())))
+    is_name = _is_name(stripped) and not UNLIKE_NAMES.search(stripped) and not _taken_apart(stripped)[1]
+    return _normal(stripped) if is_name else None
+
+
+def _is_name(text: str) -> bool:
+    """Whether a piece of text may be a name: it points at nothing and is more than words that carry none."""
+    return (
+        2 <= len(text) <= 20
+        and not POINTING.search(text)
+        and "，" not in text
+        and len(_left(text)) >= 2
+        and len(_left(text)) * 2 >= len(text)
+    )
+
+
+def _normal(name: str) -> str:
+    return _normal_text(re.sub(r"[（(].*", "", name))
+
+
+def _normal_text(text: str) -> str:
+    return re.sub(r"[\s·•・《》【】]", "", text).lower()
+
+
+def _clauses(text: str) -> list[str]:
+    """The clauses of a question that say something; the last of them asks."""
+    return [clause for clause in re.split(r"[，。！？；,!?;]", text) if _left(clause) or _taken_apart(clause)[1]]
+
+
+def _same_but_small_talk(said: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether all that one said was said in the other too, and what was said besides names nothing and asks nothing."""
+    here, there = set(said), set(other)
+    fewer, more = sorted((here, there), key=len)
+    return bool(fewer) and fewer <= more and all(map(_is_small_talk, more - fewer))
+
+
+def _is_small_talk(text: str) -> bool:
+    return len(text) <= 16 and not any(_named(text)) and not any(_taken_apart(one)[1] for one in _clauses(text))
+
+
+_MORE = r"(?:\d|系列|第.[集部季])"  # one of several that share a name
+_LINE_UP = re.compile(r"、|(?<=[^\s]{2})(?:以及|[和与及])(?=[^\s]{2})")
+_LISTS = re.compile(r"有|比如|例如")
