@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from smartcache.wording import CHINESE_ANAPHORA
 from smartcache.wording_chinese import (
     ABOUT,
     ASKS,
     BESIDE,
     FUNCTION_WORDS,
     INTRODUCED,
+    JOINED,
     KINDS,
     LEADING,
     NOT_TURNED,
@@ -22,6 +22,7 @@ from smartcache.wording_chinese import (
     TURNED,
     TURNS_AWAY,
     UNLIKE_NAMES,
+    UNLIKE_NAMES_ASKED,
 )
 
 
@@ -48,6 +49,8 @@ class Asking:
         *stated, last = _clauses(question) or [question]
         said = (*history, *stated)
         named, about, rest = _taken_apart(last)
+        if named and said and "《" not in last and not _is_told(named, last, said):
+            named, rest = None, f"{named}{rest}"
         if "门票" in about:
             rest += "".join(sorted(set(PAYS.findall("，".join(said)))))
         subject = named if about else None
@@ -56,7 +59,7 @@ class Asking:
         if not about:
             about = frozenset(name for name, pattern in ASKS if pattern.search(last))
             rest = rest or last
-            subject = "" if len(rest) >= 4 and not CHINESE_ANAPHORA.search(last) else None
+            subject = None if said else ""
         turned = "不" if TURNED.search(NOT_TURNED.sub("", _normal_text(last).replace(named or "？", ""))) else ""
         return cls(subject, about, turned + rest, said, frozenset("他她") & frozenset(last))
 
@@ -80,20 +83,29 @@ def is_chinese(text: str) -> bool:
 
 
 def talked_of(history: Sequence[str], kinds: frozenset[str] = frozenset()) -> str | None:
-    """What was named last in the history, None in doubt: where several were, something of another kind, or where the
-    talk may have turned to what no rule sees."""
-    known = {name: kind for text in history for name, kind in _named(text)}
+    """What was named last in the history, None in doubt: where several were, something that may be of another kind, or
+    where the talk may have turned to what no rule sees."""
+    known = known_names(history)
     for text in reversed(history):
         plain = _normal_text(text)
         named = {name for name in known if name in plain}
         longest = {one for one in named if not any(one != other and one in other for other in named)}
         if len(longest) == 1 and not BESIDE.search(text):
             name = longest.pop()
-            is_of_kind = not kinds or known[name] in ("", *kinds)
+            is_of_kind = known[name] in kinds or (len(known) == 1 and not (kinds and known[name]))
             return name if is_of_kind and not re.search(re.escape(name) + _MORE, plain) else None
         if longest or TURNS_AWAY.search(text):
             return None
     return None
+
+
+def known_names(history: Sequence[str]) -> dict[str, str]:
+    """What was named, with the kind of thing that it is, "" where nothing told."""
+    known: dict[str, str] = {}
+    for text in history:
+        for name, kind in _named(text):
+            known[name] = kind or known.get(name, "")
+    return known
 
 
 def _named(text: str) -> Iterator[tuple[str, str]]:
@@ -111,7 +123,7 @@ def _named(text: str) -> Iterator[tuple[str, str]]:
     if re.search(r"[?？]\s*$", text):
         asked = next(clause for clause in reversed(clauses) if clause or clause is clauses[0])
         named, about, _ = _taken_apart(asked)
-        if named and about and not UNLIKE_NAMES.search(named) and "《" not in text:
+        if named and len(named) > 2 and about and not UNLIKE_NAMES.search(named) and "《" not in text:
             kinds = {KINDS[one] for one in about if one in KINDS}
             yield named, kinds.pop() if len(kinds) == 1 else ""
 
@@ -135,6 +147,16 @@ def _taken_apart(clause: str) -> tuple[str | None, frozenset[str], str]:
     if about and _is_name(before):
         return _normal(before), frozenset(about), _left(masked[first:])
     return None, frozenset(about), _left(masked)
+
+
+def _is_told(name: str, question: str, said: Sequence[str]) -> bool:
+    """Whether a piece of a question is surely a name, and no part of what was talked of before: a short one must have
+    been named there."""
+    if len(name) <= 2:
+        return name in known_names(said)
+    after = _normal_text(question).partition(name)[2]
+    is_told = JOINED.search(after) or any(name in _normal_text(text) for text in said)
+    return bool(is_told) and not UNLIKE_NAMES_ASKED.search(name)
 
 
 def _left(text: str) -> str:
