@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from smartcache.wording_chinese import (
     ABOUT,
-    ASKS,
     BESIDE,
     FUNCTION_WORDS,
     INTRODUCED,
@@ -43,23 +42,18 @@ class Asking:
 
     @classmethod
     def of(cls, history: Sequence[str], question: str) -> Asking | None:
-        """None where the question is not written in Chinese."""
-        if not is_chinese(question):
-            return None
-        *stated, last = _clauses(question) or [question]
+        """None where the question is not Chinese, or asks for no property that has a word of its own."""
+        *stated, last = _clauses(question) if is_chinese(question) else [""]
         said = (*history, *stated)
         named, about, rest = _taken_apart(last)
+        if not about:
+            return None
         if named and said and "《" not in last and not _is_told(named, last, said):
             named, rest = None, f"{named}{rest}"
         if "门票" in about:
             rest += "".join(sorted(set(PAYS.findall("，".join(said)))))
-        subject = named if about else None
-        if subject is None and about:
-            subject = talked_of(said, frozenset(KINDS[name] for name in about if name in KINDS))
-        if not about:
-            about = frozenset(name for name, pattern in ASKS if pattern.search(last))
-            rest = rest or last
-            subject = None if said else ""
+        kinds = frozenset(KINDS[name] for name in about if name in KINDS)
+        subject = talked_of(said, kinds) if named is None else named
         turned = "不" if TURNED.search(NOT_TURNED.sub("", _normal_text(last).replace(named or "？", ""))) else ""
         return cls(subject, about, turned + rest, said, frozenset("他她") & frozenset(last))
 
@@ -75,11 +69,23 @@ class Asking:
         if self.subject is not None or other.subject is not None:
             return None if self.subject == other.subject else "context"
         is_another = self.pointing and other.pointing and self.pointing != other.pointing
-        return "context" if is_another or not _same_but_small_talk(self.said, other.said) else None
+        return "context" if is_another or not same_but_small_talk(self.said, other.said) else None
 
 
 def is_chinese(text: str) -> bool:
     return any("\u4e00" <= letter <= "\u9fff" for letter in text)
+
+
+def focus(one: str, other: str) -> tuple[str, str] | None:
+    """What each of two questions has in the other's place, letter by letter; None where that carries no content, or
+    they share less than they differ in."""
+    left, right = _CLOSED.sub("", one), _CLOSED.sub("", other)
+    shortest = min(len(left), len(right))
+    start = next((n for n in range(shortest) if left[n] != right[n]), shortest)
+    end = next((n for n in range(shortest - start) if left[-1 - n] != right[-1 - n]), shortest - start)
+    here, there = left[start : len(left) - end], right[start : len(right) - end]
+    is_wording = not any(_left(part) or _ASKING.search(part) for part in (here, there))
+    return None if is_wording or start + end < max(len(here), len(there)) else (here, there)
 
 
 def talked_of(history: Sequence[str], kinds: frozenset[str] = frozenset()) -> str | None:
@@ -130,7 +136,7 @@ def _named(text: str) -> Iterator[tuple[str, str]]:
 
 def _taken_apart(clause: str) -> tuple[str | None, frozenset[str], str]:
     """The name in a question, the properties that it asks for, and what is left."""
-    plain = re.sub(r"[\s？?。！!~…]+", "", clause)
+    plain = _CLOSED.sub("", clause)
     titled = re.search(r"(?<![跟和与像比])《([^》]+)》", plain)
     if titled:
         plain = plain[: titled.start()] + "，" + plain[titled.end() :]
@@ -189,21 +195,24 @@ def _normal_text(text: str) -> str:
 
 
 def _clauses(text: str) -> list[str]:
-    """The clauses of a question that say something; the last of them asks."""
-    return [clause for clause in re.split(r"[，。！？；,!?;]", text) if _left(clause) or _taken_apart(clause)[1]]
+    """The clauses of a question that say something, or all of it; the last of them asks."""
+    found = [clause for clause in re.split(r"[，。！？；,!?;]", text) if _left(clause) or _taken_apart(clause)[1]]
+    return found or [text]
 
 
-def _same_but_small_talk(said: Sequence[str], other: Sequence[str]) -> bool:
+def same_but_small_talk(said: Sequence[str], other: Sequence[str]) -> bool:
     """Whether all that one said was said in the other too, and what was said besides names nothing and asks nothing."""
     here, there = set(said), set(other)
     fewer, more = sorted((here, there), key=len)
-    return bool(fewer) and fewer <= more and all(map(_is_small_talk, more - fewer))
+    return (bool(fewer) or not more) and fewer <= more and all(map(_is_small_talk, more - fewer))
 
 
 def _is_small_talk(text: str) -> bool:
     return len(text) <= 16 and not any(_named(text)) and not any(_taken_apart(one)[1] for one in _clauses(text))
 
 
+_CLOSED = re.compile(r"[\s？?。！!，,~…]+")
+_ASKING = re.compile(r"[什谁哪几多何怎啥咋不没]")
 _MORE = r"(?:\d|系列|第.[集部季])"  # one of several that share a name
 _LINE_UP = re.compile(r"、|(?<=[^\s]{2})(?:以及|[和与及])(?=[^\s]{2})")
 _LISTS = re.compile(r"有|比如|例如")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from smartcache.chinese import Asking
+from smartcache.chinese import Asking, is_chinese, same_but_small_talk
 from smartcache.embedding import Embedder, RememberedVectors, Vector, unit
 from smartcache.facts import Facts, content_words, stem
 from smartcache.keys import canonical, digest
@@ -55,8 +55,12 @@ class Dialogue:
 
     @cached_property
     def asking(self) -> Asking | None:
-        """The question taken apart, where it is Chinese."""
+        """The question taken apart, where it is Chinese and asks for a property of something."""
         return Asking.of([text for _, text in self.history], self.question)
+
+    @cached_property
+    def is_chinese(self) -> bool:
+        return is_chinese(self.question)
 
     @cached_property
     def stands_alone(self) -> bool:
@@ -148,6 +152,8 @@ class Dialogue:
         if self.asking or other.asking:
             return self.asking.conflict(other.asking) if self.asking and other.asking else "facts"
         if bool(self.context) != bool(other.context) or self.earlier_facts.part_from(other.earlier_facts):
+            return "context"
+        if self.is_chinese and not same_but_small_talk(*([text for _, text in one.context] for one in (self, other))):
             return "context"
         if self.replies != other.replies:
             return "context"

@@ -140,18 +140,8 @@ UNLIKE_NAMES_ASKED = re.compile(_NO_NAME)
 # What joins a name to what is asked of it.
 JOINED = re.compile(r"^(?:的|是|在|收录|建议|由|哪|什么时候|何时|多)")
 # How a title is named beside the one that is talked of.
-BESIDE = re.compile(r"(?:收录|收入|改[编篇]|小说|插曲|主题曲|版叫|同名|凭借?|又叫|也叫|又名|叫做|名.{0,6}叫)[^，。]*《|《[^》]*》(?:这张)?专辑[里中]")
-# What a question asks for where it asks for no property that has a word of its own.
-ASKS = tuple(
-    (name, re.compile(pattern))
-    for name, pattern in (
-        ("为什么", r"为什么|为何|为啥|怎么会"),
-        ("何时", r"什么时候|什么时间|啥时候?|何时|哪一?年|哪一?天|几点|几月|几号"),
-        ("哪里", r"哪里|哪儿|什么地方|啥地方|在哪"),
-        ("谁", r"谁|哪位|什么人"),
-        ("多少", r"多少|几[个位部张次首]"),
-        ("怎么", r"怎么|如何|怎样|咋"),
-    )
+BESIDE = re.compile(
+    r"(?:收录|收入|改[编篇]|小说|插曲|主题曲|版叫|同名|凭借?|又叫|也叫|又名|叫做|名.{0,6}叫)[^，。]*《|《[^》]*》(?:这张)?专辑[里中]"
 )
 # Where "not" does not turn a question round: in a question tag, in politeness, and of what there may be to pay.
 NOT_TURNED = re.compile(
