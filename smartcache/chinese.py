@@ -99,7 +99,8 @@ def talked_of(history: Sequence[str], kinds: frozenset[str] = frozenset()) -> st
         if len(longest) == 1 and not BESIDE.search(text):
             name = longest.pop()
             is_of_kind = known[name] in kinds or (len(known) == 1 and not (kinds and known[name]))
-            return name if is_of_kind and not re.search(re.escape(name) + _MORE, plain) else None
+            is_other = re.search(f"{_BY}{re.escape(name)}|{re.escape(name)}{_MORE}", plain)
+            return name if is_of_kind and not is_other else None
         if longest or TURNS_AWAY.search(text):
             return None
     return None
@@ -213,6 +214,7 @@ def _is_small_talk(text: str) -> bool:
 
 _CLOSED = re.compile(r"[\s？?。！!，,~…]+")
 _ASKING = re.compile(r"[什谁哪几多何怎啥咋不没]")
+_BY = r"(?:距离?|离|位于|邻|靠近|[在近])"  # where another thing is
 _MORE = r"(?:\d|系列|第.[集部季])"  # one of several that share a name
 _LINE_UP = re.compile(r"、|(?<=[^\s]{2})(?:以及|[和与及])(?=[^\s]{2})")
 _LISTS = re.compile(r"有|比如|例如")
