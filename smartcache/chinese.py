@@ -17,6 +17,7 @@ from smartcache.wording_chinese import (
     NOT_TURNED,
     PAYS,
     POINTING,
+    TELLS_OF_IT,
     TRAILING,
     TURNED,
     TURNS_AWAY,
@@ -67,7 +68,8 @@ class Asking:
         if (self.about, self.rest) != (other.about, other.rest):
             return "facts"
         if self.subject is not None or other.subject is not None:
-            return None if self.subject == other.subject else "context"
+            is_same = self.subject == other.subject and not _is_changed_copy(self.said, other.said)
+            return None if is_same else "context"
         is_another = self.pointing and other.pointing and self.pointing != other.pointing
         return "context" if is_another or not same_but_small_talk(self.said, other.said) else None
 
@@ -92,16 +94,17 @@ def talked_of(history: Sequence[str], kinds: frozenset[str] = frozenset()) -> st
     """What was named last in the history, None in doubt: where several were, something that may be of another kind, or
     where the talk may have turned to what no rule sees."""
     known = known_names(history)
+    all_places = kinds == {"place"} and kinds.issuperset(filter(None, known.values()))
     for text in reversed(history):
         plain = _normal_text(text)
         named = {name for name in known if name in plain}
         longest = {one for one in named if not any(one != other and one in other for other in named)}
         if len(longest) == 1 and not BESIDE.search(text):
             name = longest.pop()
-            is_of_kind = known[name] in kinds or (len(known) == 1 and not (kinds and known[name]))
+            is_of_kind = known[name] in kinds or all_places or (len(known) == 1 and not (kinds and known[name]))
             is_other = re.search(f"{_BY}{re.escape(name)}|{re.escape(name)}{_MORE}", plain)
             return name if is_of_kind and not is_other else None
-        if longest or TURNS_AWAY.search(text):
+        if longest or TURNS_AWAY.search(TELLS_OF_IT.sub("", text)):
             return None
     return None
 
@@ -206,6 +209,14 @@ def same_but_small_talk(said: Sequence[str], other: Sequence[str]) -> bool:
     here, there = set(said), set(other)
     fewer, more = sorted((here, there), key=len)
     return (bool(fewer) or not more) and fewer <= more and all(map(_is_small_talk, more - fewer))
+
+
+def _is_changed_copy(said: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether one history is the other with something put in its place: what is changed may be what is asked of,
+    whatever name was read from it."""
+    here, there = set(said), set(other)
+    shared = len(here & there)
+    return bool(here - there and there - here) and 2 * shared >= min(len(here), len(there))
 
 
 def _is_small_talk(text: str) -> bool:

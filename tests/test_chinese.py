@@ -67,6 +67,17 @@ def test_a_question_about_something_else_is_not_served(stored, asked):
     assert not served(stored, asked)
 
 
+def test_a_history_with_something_put_in_its_place_is_another_whatever_name_was_read():
+    said = (*FILM, "和《英雄》像吗？", "有点像。", "说回《无间道》吧。", "好的。")
+    one, longer, changed = (
+        Asking.of(history, "导演是谁？")
+        for history in (said, (*said, "稍等。", "好。"), (*said[:2], "和《十面埋伏》像吗？", *said[3:]))
+    )
+    assert one.subject == longer.subject == changed.subject == "无间道"
+    assert one.conflict(longer) is None
+    assert one.conflict(changed) == "context"
+
+
 @pytest.mark.parametrize(
     ("history", "name"),
     [
