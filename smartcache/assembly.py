@@ -80,6 +80,7 @@ def assemble(
 
 
 def _bundled_embedder() -> Embedder:
+    from smartcache.lexical import ByScript
     from smartcache.models import bundled_embedder  # torch is loaded only where it is used
 
-    return bundled_embedder()
+    return ByScript(bundled_embedder())

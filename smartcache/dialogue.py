@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from smartcache.chinese import Asking, is_chinese, same_but_small_talk
 from smartcache.embedding import Embedder, RememberedVectors, Vector, unit
 from smartcache.facts import Facts, content_words, stem
 from smartcache.keys import canonical, digest
@@ -47,8 +48,19 @@ class Dialogue:
     @cached_property
     def context(self) -> tuple[tuple[str, str], ...]:
         """The turns that the question leans on: none where it stands alone. Greetings count for nothing."""
+        if self.asking:
+            return () if self.asking.subject is not None else self.history
         spoken = tuple((role, text) for role, text in self.history if tells(text))
         return () if not spoken or self.stands_alone else spoken
+
+    @cached_property
+    def asking(self) -> Asking | None:
+        """The question taken apart, where it is Chinese and asks for a property of something."""
+        return Asking.of([text for _, text in self.history], self.question)
+
+    @cached_property
+    def is_chinese(self) -> bool:
+        return is_chinese(self.question)
 
     @cached_property
     def stands_alone(self) -> bool:
@@ -132,7 +144,11 @@ class Dialogue:
 
     def conflict(self, other: Dialogue) -> str | None:
         """Why the two can have no common answer, however near they lie, or None."""
+        if self.asking or other.asking:
+            return self.asking.conflict(other.asking) if self.asking and other.asking else "facts"
         if bool(self.context) != bool(other.context) or self.earlier_facts.part_from(other.earlier_facts):
+            return "context"
+        if self.is_chinese and not same_but_small_talk(*([text for _, text in one.context] for one in (self, other))):
             return "context"
         if self.replies != other.replies:
             return "context"
@@ -154,7 +170,7 @@ class State:
     def of(cls, dialogue: Dialogue, vectors: RememberedVectors) -> State:
         """Embeds the question and each turn of the context by itself, so that a turn is embedded once."""
         turns = [text for role, text in dialogue.context if role == "user"] or [text for _, text in dialogue.context]
-        question, *rest = vectors([dialogue.question, *turns])
+        question, *rest = vectors([dialogue.asking.text if dialogue.asking else dialogue.question, *turns])
         return cls(question, unit(np.mean(rest, axis=0)) if rest else None)
 
     @classmethod

@@ -27,6 +27,9 @@ FLOORS = (
     (
         "smartcache.keys",
         "smartcache.wording",
+        "smartcache.wording_chinese",
+        "smartcache.chinese",
+        "smartcache.lexical",
         "smartcache.facts",
         "smartcache.focus",
         "smartcache.embedding",

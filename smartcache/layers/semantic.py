@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from smartcache import chinese
 from smartcache.asked import Asked
 from smartcache.dialogue import Dialogue, State, partition_key, unseen_reason
 from smartcache.embedding import Embedder, RememberedVectors, Vector, cosine
@@ -83,7 +84,8 @@ class SemanticIndex:
             asked.dialogue.question,
             dialogue.question,
             similarity,
-            context_similarity=_context_similarity(state, stored),
+            # the turns before a Chinese question were compared as they are: their vectors only find it
+            context_similarity=None if asked.dialogue.is_chinese else _context_similarity(state, stored),
             same_names=asked.dialogue.names_the_same(dialogue),
             age_seconds=age_seconds,
         )
@@ -136,12 +138,16 @@ class SemanticIndex:
     def _focus_similarity(self, asked: Dialogue, stored: Dialogue) -> float | None:
         """How alike what the two differ in is, in the question and in what the user stated before; None where they
         differ in nothing but their wording."""
+        if asked.asking:
+            return None
         names = asked.question_facts.names & stored.question_facts.names
         pairs = [
             focus(asked.question, stored.question),
             focus(asked.stated, stored.stated),
             unnamed(asked.question, stored.question, names),
         ]
+        if asked.is_chinese:
+            pairs = [chinese.focus(asked.question, stored.question)]
         similarities = [cosine(*self._vectors(pair)) if all(pair) else 0.0 for pair in pairs if pair]
         return min(similarities, default=None)
 
