@@ -11,6 +11,7 @@ from smartcache.events import Events
 from smartcache.keys import digest
 from smartcache.knowledge import Knowledge
 from smartcache.policy import samples
+from smartcache.signals import Told
 from smartcache.types import Answer, Request
 
 
@@ -26,7 +27,11 @@ class Asked:
     exact_only: bool = False
     key: str = ""
     bytes: bytes = b""
-    dialogue: Dialogue = field(default_factory=lambda: Dialogue((), ""))
+    told: Told = field(default_factory=lambda: Told(Dialogue((), "")))
+
+    @property
+    def dialogue(self) -> Dialogue:
+        return self.told.dialogue
 
     @property
     def sequence(self) -> int:
@@ -82,8 +87,8 @@ class Desk:
             raw = request_bytes(request)
         except UnstableKey as error:
             self._events.emit("trouble", "unstable_key", error=error)
-            return Asked(request, began, "unstable_key", dialogue=Dialogue.of(request))
+            return Asked(request, began, "unstable_key", told=Told(Dialogue.of(request)))
         bypass = "sampling" if samples(request.options) and not self._cache_sampled else None
         bypass = "requested" if choice is False else bypass
         refresh, exact_only = choice == "refresh", choice == "exact"
-        return Asked(request, began, bypass, refresh, exact_only, digest(raw), raw, Dialogue.of(request))
+        return Asked(request, began, bypass, refresh, exact_only, digest(raw), raw, Told(Dialogue.of(request)))

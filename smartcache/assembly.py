@@ -8,6 +8,7 @@ from typing import Literal
 
 from smartcache.asked import Desk
 from smartcache.begun import Forgets
+from smartcache.calibrated import CalibratedPolicy
 from smartcache.embedding import Embedder
 from smartcache.events import Events
 from smartcache.flights import Flights
@@ -16,7 +17,7 @@ from smartcache.layers.answers import AnswerLayer, Limits
 from smartcache.layers.chunks import RetrievalCache
 from smartcache.layers.semantic import SemanticIndex
 from smartcache.layers.shadow import Shadow
-from smartcache.policy import HitPolicy, ThresholdPolicy
+from smartcache.policy import HitPolicy
 from smartcache.storage.entries import Entries
 
 Mode = Literal["semantic", "exact"]
@@ -62,8 +63,9 @@ def assemble(
     )
     knowledge, forgets = Knowledge(), Forgets()
     entries.load_knowledge(knowledge)
-    policy = policy or ThresholdPolicy()
-    semantic = SemanticIndex(entries, used, policy) if used else None
+    policy = policy or CalibratedPolicy()
+    learned = policy.learned_for(used.name) if used and isinstance(policy, CalibratedPolicy) else None
+    semantic = SemanticIndex(entries, used, policy, learned) if used else None
     answers = AnswerLayer(entries, knowledge, forgets, events, semantic, limits)
     return Parts(
         mode,

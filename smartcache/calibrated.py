@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 
-from smartcache.embedding import Embedder
 from smartcache.intents import INTENTS, intent_of
 from smartcache.intervals import wilson
 from smartcache.learned import Curve, Learned
 from smartcache.policy import Candidate, ThresholdPolicy
 
 MAX_WRONG = 0.012  # of a hundred hits, about one
+NOTHING = 2.0  # no confidence is as high
 
 
 class CalibratedPolicy:
@@ -20,8 +19,8 @@ class CalibratedPolicy:
     interval of what was measured on questions that nothing was learned from (see the card beside the weights).
 
     `by_intent`: other bounds for questions of one intent, as {"code": 0.005, "creative": 0.0}; 0 serves none of them.
-    `weights`: a file that `smartcache-eval train` wrote, instead of those in the package. For an embedder that the
-    weights were not learned for, it decides as `ThresholdPolicy()` does, where the bound is above 0.
+    `weights`: a file that `smartcache-eval train` wrote, instead of those in the package. With an embedder that the
+    weights were not learned for it decides as `ThresholdPolicy()` does, where the bound is above 0.
     """
 
     def __init__(
@@ -35,26 +34,41 @@ class CalibratedPolicy:
             raise ValueError(f"unknown intent {min(unknown)!r}: use one of {', '.join(INTENTS)}")
         self.max_wrong = _bound(max_wrong)
         self.by_intent = {intent: _bound(bound) for intent, bound in (by_intent or {}).items()}
-        self._own = Learned.load(weights) if weights is not None else None
+        self._own = None if weights is None else Learned.load(weights)
+        self._used: Learned | None = self._own
         self._otherwise = ThresholdPolicy()
 
-    def learned_for(self, embedder: Embedder) -> Learned | None:
-        """The weights for an embedder's vectors, None where there are none."""
-        if self._own is not None:
-            return self._own if self._own.embedder == embedder.name else None
-        return Learned.find(embedder.name)
+    def learned_for(self, embedder: str) -> Learned | None:
+        """The weights for the vectors of the embedder of that name, None where there are none."""
+        found = Learned.find(embedder) if self._own is None else self._own
+        self._used = found if found and found.fits(embedder) else None
+        return self._used
 
     def accepts(self, candidate: Candidate) -> bool:
-        max_wrong = self.by_intent.get(intent_of(candidate.asked), self.max_wrong) if self.by_intent else self.max_wrong
-        if candidate.confidence is None or candidate.curve is None:
+        max_wrong = self._max_wrong(candidate)
+        if candidate.confidence is None:
             return max_wrong > 0 and self._otherwise.accepts(candidate)
-        return candidate.confidence >= threshold(candidate.curve, max_wrong)
+        return candidate.confidence >= self.min_confidence(candidate.histories, max_wrong)
+
+    def min_confidence(self, histories: int, max_wrong: float | None = None) -> float:
+        """From which confidence on a pair is served of which so many questions have anything before them; above 1
+        where none keeps the bound."""
+        self._used = self._used or Learned.bundled()
+        curve = self._used.curves[histories] if self._used else Curve((), (), ())
+        return _threshold(curve, self.max_wrong if max_wrong is None else max_wrong)
+
+    def _max_wrong(self, candidate: Candidate) -> float:
+        return self.by_intent.get(intent_of(candidate.asked), self.max_wrong) if self.by_intent else self.max_wrong
 
 
-@lru_cache(maxsize=256)
-def threshold(curve: Curve, max_wrong: float) -> float:
-    """The lowest confidence from which on wrong answers per hit keep the bound; above 1 where none does."""
-    return 2.0
+def _threshold(curve: Curve, max_wrong: float) -> float:
+    points = zip(curve.confidence, curve.served, curve.wrong, strict=True)
+    return min((at for at, served, wrong in points if _upper(wrong, served) <= max_wrong), default=NOTHING)
+
+
+def _upper(wrong: int, served: int) -> float:
+    interval = wilson(wrong, served)
+    return interval[1] if interval else 1.0
 
 
 def _bound(value: float) -> float:

@@ -9,12 +9,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from smartcache.chinese import Asking, is_chinese, same_but_small_talk
-from smartcache.embedding import Embedder, RememberedVectors, Vector, unit
+from smartcache.embedding import Embedder, RememberedVectors
 from smartcache.facts import Facts, content_words, stem
 from smartcache.keys import canonical, digest
+from smartcache.repair import mended
 from smartcache.types import Request, Turn
 from smartcache.wording import ANAPHORA, CHINESE_ANAPHORA, ELLIPTIC_START, NOT_ANAPHORA
 
@@ -25,14 +24,14 @@ NEUTRAL_OPTIONS = frozenset(
 )
 
 RICH_WORDS = 4  # a question with so many words that carry meaning tells what it is about
-QUESTION_SHARE = 0.6  # of the state's vector, where the question leans on the dialogue
 
 
 @dataclass(frozen=True)
 class Dialogue:
     """A conversation up to its question: the texts alone, as they are kept with an answer.
 
-    `history` holds the user's and the assistant's turns before the question, in order, as (role, text).
+    `history` holds the user's and the assistant's turns before the question, in order, as (role, text), without what a
+    speaker took back in the same breath.
     """
 
     history: tuple[tuple[str, str], ...]
@@ -42,16 +41,20 @@ class Dialogue:
     def of(cls, request: Request) -> Dialogue:
         spoken = [turn for turn in request.turns if turn.role in ("user", "assistant")]
         last = next((n for n in range(len(spoken) - 1, -1, -1) if spoken[n].role == "user"), len(spoken))
-        history = tuple((turn.role, turn.text) for turn in spoken[:last])
-        return cls(history, spoken[last].text if last < len(spoken) else request.query)
+        history = tuple((turn.role, mended(turn.text)) for turn in spoken[:last])
+        return cls(history, mended(spoken[last].text if last < len(spoken) else request.query))
 
     @cached_property
     def context(self) -> tuple[tuple[str, str], ...]:
         """The turns that the question leans on: none where it stands alone. Greetings count for nothing."""
         if self.asking:
             return () if self.asking.subject is not None else self.history
-        spoken = tuple((role, text) for role, text in self.history if tells(text))
-        return () if not spoken or self.stands_alone else spoken
+        return () if not self.spoken or self.stands_alone else self.spoken
+
+    @cached_property
+    def spoken(self) -> tuple[tuple[str, str], ...]:
+        """The turns before the question that say anything."""
+        return tuple((role, text) for role, text in self.history if tells(text))
 
     @cached_property
     def asking(self) -> Asking | None:
@@ -159,37 +162,6 @@ class Dialogue:
         return None if self.facts.agree(other.facts) else "facts"
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """The vectors of a dialogue: its `question`, and the `context` it leans on (None where it stands alone)."""
-
-    question: Vector
-    context: Vector | None = None
-
-    @classmethod
-    def of(cls, dialogue: Dialogue, vectors: RememberedVectors) -> State:
-        """Embeds the question and each turn of the context by itself, so that a turn is embedded once."""
-        turns = [text for role, text in dialogue.context if role == "user"] or [text for _, text in dialogue.context]
-        question, *rest = vectors([dialogue.asking.text if dialogue.asking else dialogue.question, *turns])
-        return cls(question, unit(np.mean(rest, axis=0)) if rest else None)
-
-    @classmethod
-    def from_bytes(cls, raw: bytes, dimension: int) -> State:
-        """What `to_bytes` gave, for an embedder of the same dimension."""
-        rows = np.frombuffer(raw, dtype=np.float32).reshape(-1, dimension)
-        return cls(rows[0], rows[1] if len(rows) > 1 else None)
-
-    def to_bytes(self) -> bytes:
-        return self.question.tobytes() + (b"" if self.context is None else self.context.tobytes())
-
-    @property
-    def vector(self) -> Vector:
-        """By which the dialogue is found: one unit vector."""
-        if self.context is None:
-            return self.question
-        return unit(QUESTION_SHARE * self.question + (1 - QUESTION_SHARE) * self.context)
-
-
 def tells(text: str) -> bool:
     """Whether a turn says anything: greetings do not."""
     return bool(content_words(text) or Facts.of(text).hard)
@@ -208,10 +180,11 @@ def request_bytes(request: Request) -> bytes:
     return canonical([request.scope, request.variant, relevant_options(request.options), turns])
 
 
-def partition_key(request: Request, embedder: Embedder) -> str:
-    """The key of all that must be equal for a semantic hit: scope, model, options, system prompt, tools, embedder."""
+def partition_key(request: Request, embedder: Embedder, digest_name: str = "") -> str:
+    """The key of all that must be equal for a semantic hit: scope, model, options, system prompt, tools, and what the
+    vectors are made by."""
     hard = [[turn.role, turn.text, turn.data] for turn in request.turns if is_hard(turn)]
-    vectors = [embedder.name, embedder.dimension]
+    vectors = [embedder.name, embedder.dimension, *([digest_name] if digest_name else [])]
     return digest("partition", request.scope, request.variant, relevant_options(request.options), hard, vectors)
 
 

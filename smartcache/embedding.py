@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -41,6 +41,7 @@ class RememberedVectors:
         self.embedder = embedder
         self._max_texts = max_texts
         self._vectors: OrderedDict[str, Vector] = OrderedDict()
+        self._readable: OrderedDict[tuple[str, str], bool] = OrderedDict()
         self._lock = threading.Lock()
 
     def __call__(self, texts: Sequence[str]) -> list[Vector]:
@@ -60,16 +61,30 @@ class RememberedVectors:
         of the limit is more than any tokenizer or prompt prefix adds. Of other letters some make several.
         """
         is_short = text.isascii() and 2 * len(text) <= self.embedder.max_tokens
-        return is_short or self.embedder.count_tokens(text) <= self.embedder.max_tokens
+        limit = self.embedder.max_tokens
+        return is_short or self._known("fits", text, lambda: self.embedder.count_tokens(text) <= limit)
 
     def reads(self, text: str) -> bool:
         """Whether the embedder has a token for every word of `text`, as far as it can tell."""
         reads = getattr(self.embedder, "reads", None)
-        return reads is None or bool(reads(text))
+        return reads is None or self._known("reads", text, lambda: bool(reads(text)))
 
     def clear(self) -> None:
         with self._lock:
             self._vectors.clear()
+            self._readable.clear()
+
+    def _known(self, question: str, text: str, ask: Callable[[], bool]) -> bool:
+        """What the embedder says of a text, asked once."""
+        with self._lock:
+            known = self._readable.get((question, text))
+        if known is None:
+            known = ask()
+            with self._lock:
+                self._readable[question, text] = known
+                while len(self._readable) > 2 * self._max_texts:
+                    self._readable.popitem(last=False)
+        return known
 
     def _embed(self, texts: list[str]) -> list[Vector]:
         rows = np.asarray(self.embedder(texts), dtype=np.float32)

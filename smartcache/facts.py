@@ -16,6 +16,7 @@ from smartcache.wording import (
     CHINESE_NOT_NEGATION,
     INTERROGATIVES,
     NEGATIONS,
+    NOT_NEGATION,
     NUMBER_WORDS,
     OPPOSITE_PREFIXES,
     PERSONS,
@@ -44,7 +45,7 @@ class Facts:
 
     @classmethod
     def of(cls, text: str) -> Facts:
-        text = text.translate(_APOSTROPHES)
+        text = _plain(text)
         words = [word.lower() for word in _WORD.findall(text)]
         stems = frozenset(map(stem, words))
         return cls(
@@ -56,7 +57,7 @@ class Facts:
             ),
             places=_places(text),
             sides=frozenset(_sides(text, stems.union(words))),
-            negations=_negations(text, words),
+            negations=_negations(text),
             asks=frozenset(kind for pattern, kind in _ASKS if pattern.search(text)),
         )
 
@@ -66,7 +67,8 @@ class Facts:
         return frozenset(fact for fact in self.hard if any(letter.isalpha() for letter in fact))
 
     def mentions(self, fact: str) -> bool:
-        return fact in self.hard or fact in self.words
+        """Whether the text has a fact, also in small letters or another form of its word."""
+        return fact in self.hard or fact in self.words or (fact.isalpha() and stem(fact) in self.stems)
 
     def agree(self, other: Facts) -> bool:
         """Whether each text mentions every hard fact of the other."""
@@ -82,9 +84,10 @@ class Facts:
         if _is_turned_round(self.order, other.order):
             return True
         left, came = _moves(self.places, other.places), _moves(other.places, self.places)
-        return any(
-            left[one] & came[two] and left[two] & came[one] for one, two in combinations(sorted(left.keys() & came), 2)
-        )
+        named = self.hard & other.hard
+        is_reworded = len(self.stems ^ other.stems) > MAX_REWORDED  # then only what has a name has its place
+        moved = [word for word in sorted(left.keys() & came) if not is_reworded or word in named]
+        return any(left[one] & came[two] and left[two] & came[one] for one, two in combinations(moved, 2))
 
     def opposes(self, other: Facts) -> bool:
         """Whether one asks the opposite of the other, or something else about the same."""
@@ -99,12 +102,16 @@ class Facts:
 
 def content_words(text: str) -> frozenset[str]:
     """The words that carry meaning: not the ones that any sentence may start with, names and numbers among them."""
-    words = {word.lower() for word in _WORD.findall(text.translate(_APOSTROPHES))}
+    words = {word.lower() for word in _WORD.findall(_plain(text))}
     return frozenset(word for word in words if word not in SENTENCE_STARTERS and (len(word) > 2 or not word.isascii()))
 
 
+MAX_REWORDED = 4  # stems that one of two texts has and the other has not
+
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "`": '"'})
 _WORD = re.compile(r"[^\W_]+(?:[-'_.][^\W_]+)*")
+_ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
+_UNIT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(am|pm|kg|km|cm|mm|kb|mb|gb|tb|ms|mph|ghz|mhz|min|hrs?)\b", re.I)
 _QUOTED = re.compile(r'"([^"\n]{1,80})"|«([^»\n]{1,80})»|《([^》\n]{1,80})》|「([^」\n]{1,80})」')
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')]+|[\w.+-]+@[\w-]+\.[\w.]+|(?:[\w.~-]*/){1,}[\w.-]+")
 _NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:[.,:/-]\d+)*(?:\s?(?:%|°[CF]?))?")
@@ -112,11 +119,24 @@ _OPERATION = re.compile(r"(?<=\d)\s*([-+*/×÷^])\s*(?=\d)")
 _IDENTIFIER = re.compile(
     r"\b(?=\w*\d)(?=\w*[A-Za-z_])[\w]+(?:[-.:]\w+)*\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|(?<!\w)(?:[$@#]|--?)[A-Za-z][\w-]*"
 )
+_ANSWERS = -1  # the axis of yes and no, where a text begins with one
+_ANSWER = re.compile(
+    r"^\W*(?:(?P<yes>yes|yeah|yep|yea|sure|correct|right)|no|nope)\b(?!\s+(?:one|longer|more)\b)", re.I
+)
 _SIGNS = frozenset(("So", "Sc", "No"))  # emoji, currencies, fractions: an embedder may know none of them
 _STEP = re.compile(r"[\u3400-\u9fff\u3040-\u30ff]|[^\W_]+(?:[-'_.][^\W_]+)*|[-+*/×÷^<>=]+")
 _SENTENCE = re.compile(r"(?<=[.!?。！？:;\n])\s*")
 _NAME = re.compile(r"[A-Z][\w&'-]*|[A-Z]{2,}")
 _ASKS = [(re.compile(rf"\b(?:{pattern})\b", re.I), kind) for pattern, kind in INTERROGATIVES]
+
+
+def _plain(text: str) -> str:
+    """The text without accents, with plain apostrophes, and its units apart from their numbers."""
+    text = text.translate(_APOSTROPHES)
+    if not text.isascii():
+        text = _ACCENTS.sub("", unicodedata.normalize("NFD", text))
+        text = unicodedata.normalize("NFC", text)
+    return _UNIT.sub(r"\1 \2", text)
 
 
 def _hard(text: str) -> Iterator[str]:
@@ -141,7 +161,7 @@ def _names(sentence: str) -> Iterator[str]:
             continue
         follows = words[place + 1 : place + 2]
         if place or word.endswith("'s") or word.isupper() or (follows and _NAME.match(follows[0])):
-            yield word.removesuffix("'s").lower()
+            yield word.removesuffix("'s").rstrip("-").lower()
 
 
 def _places(text: str) -> Mapping[str, frozenset[str]]:
@@ -177,6 +197,8 @@ def _number(found: str) -> str:
 
 
 def _sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]:
+    if answer := _ANSWER.match(text):
+        yield _ANSWERS, int(answer["yes"] is None)
     for axis, pair in enumerate(ANTONYMS):
         yield from ((axis, side) for side, terms in enumerate(pair) if not words.isdisjoint(terms))
     for axis, chinese in enumerate(CHINESE_ANTONYMS, start=len(ANTONYMS)):
@@ -188,8 +210,9 @@ def _differ_on_a_shared_axis(one: frozenset[tuple[int, int]], other: frozenset[t
     return {pair for pair in one if pair[0] in shared} != {pair for pair in other if pair[0] in shared}
 
 
-def _negations(text: str, words: list[str]) -> int:
-    english = sum(word in NEGATIONS or word.endswith("n't") for word in words)
+def _negations(text: str) -> int:
+    words = [word.lower() for word in _WORD.findall(NOT_NEGATION.sub(" ", text))]
+    english: int = sum(word in NEGATIONS or word.endswith("n't") for word in words)
     return english + len(CHINESE_NEGATION.findall(CHINESE_NOT_NEGATION.sub("", text)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smartcache.facts import Facts, stem
-from smartcache.wording import ASKING, LIGHT_WORDS
+from smartcache.wording import ASKING, LIGHT_WORDS, POINTING
 
 LONG_FRAME_WORDS = 8  # a frame as long as this is a template, or a question but for one addition
 SHORT_FRAME_WORDS = 1
@@ -65,8 +65,8 @@ def unnamed(one: str, other: str, names: frozenset[str]) -> tuple[str, str] | No
 
 
 def weighty_stems(text: str) -> frozenset[str]:
-    """The stems of all words but the lightest and those that ask."""
-    return _weighty(text.split()) - ASKING
+    """The stems of all words but the lightest, those that ask and those that point."""
+    return _weighty(text.split()) - ASKING - POINTING
 
 
 def _shared(words: list[str], others: list[str]) -> tuple[int, int]:

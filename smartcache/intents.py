@@ -18,7 +18,8 @@ _WORDS = tuple(
         (
             "code",
             r"```|\b(?:python|javascript|typescript|java|sql|regex|bash|rust|html|css|api|json|yaml)\b|\bc\+\+|\(\)"
-            r"|\b(?:function|script|code|compile|compiler|debug|refactor|stack ?trace|unit test|exception)\b|代码|函数|编程",
+            r"|\b(?:function|script|code|compile|compiler|debug|refactor|stack ?trace|unit test|exception)\b"
+            r"|代码|函数|编程",
         ),
         ("translation", r"\btranslat\w*\b|\bin (?:english|french|german|spanish|chinese|japanese|italian)\b|翻译"),
         ("summary", r"\b(?:summar\w*|tl;?dr|key points|in short|condense|recap)\b|总结|概括|摘要"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +17,9 @@ from smartcache.errors import MissingExtra
 from smartcache.signals import MONOTONE, Signals
 from smartcache.trees import Trees
 
+MIN_MEANING = 0.5  # pairs that lie farther apart were not learned from, and are none
 FORMAT = "smartcache-learned-1"
-WEIGHTS = Path(__file__).with_name("weights")
+BUNDLED = Path(__file__).with_name("weights") / "all-MiniLM-L6-v2.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,8 @@ class Learned:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
         if about.get("format") != FORMAT or json.loads(about["signals"]) != list(MONOTONE):
             raise ValueError(f"{path} was not made for this version: run  smartcache-eval train")
-        digest = {name[7:]: np.asarray(rows, np.float32) for name, rows in tensors.items() if name.startswith("digest.")}
-        trees = {name[6:]: rows for name, rows in tensors.items() if name.startswith("trees.")}
+        digest = {name: np.asarray(rows, np.float32) for name, rows in _under("digest.", tensors)}
+        trees = dict(_under("trees.", tensors))
         curves = [_curve(tensors[f"curve.{kind}"]) for kind in range(3)]
         return cls(
             about["embedder"],
@@ -68,14 +69,21 @@ class Learned:
     @classmethod
     def find(cls, embedder: str) -> Self | None:
         """What comes with the package for the embedder of that name; None where nothing fits it."""
-        path = WEIGHTS / f"{embedder.partition('@')[0]}.safetensors"
-        if not path.is_file() or path.parent != WEIGHTS:
-            return None
+        found = cls.bundled() if embedder.startswith(BUNDLED.stem) else None
+        return found if found and found.fits(embedder) else None
+
+    @classmethod
+    def bundled(cls) -> Self | None:
+        """What comes with the package, for its bundled embedder; None where it cannot be read here."""
         try:
-            found = cls.load(path)
+            return cls.load(BUNDLED)
         except MissingExtra:
             return None
-        return found if found.embedder == embedder else None
+
+    def fits(self, embedder: str) -> bool:
+        """Whether the weights were learned from the vectors of the embedder of that name; what it adds for texts that
+        they are not asked about follows after a comma."""
+        return embedder == self.embedder or embedder.startswith(f"{self.embedder},")
 
     def confidence(self, signals: Signals) -> float:
         """How surely two dialogues have one answer, from 0 to 1."""
@@ -83,7 +91,7 @@ class Learned:
 
     def at_best(self, known: Mapping[str, float]) -> float:
         """The confidence where all signals but the known ones were as good as can be: none is above it."""
-        return self.confidence(Signals(**(self._best | known)))
+        return self.confidence(Signals(**{**self._best, **known}))
 
     def parts(self, signals: Signals) -> dict[str, float]:
         """What each signal adds to the logit of the confidence, the weightiest first."""
@@ -97,6 +105,10 @@ class Learned:
 
 def _row(signals: Signals) -> Any:
     return np.array(signals.values(), np.float32)
+
+
+def _under(start: str, tensors: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    return ((name.removeprefix(start), rows) for name, rows in tensors.items() if name.startswith(start))
 
 
 def _curve(rows: Any) -> Curve:

@@ -19,6 +19,10 @@ class Candidate:
     None where both stand alone; `same_names`: whether the user named the same things there, and named any.
     `focus_similarity`: the same for what two texts of like wording differ in, "students" and "teachers" in "Is it free
     for …?", None where they differ in wording alone.
+
+    Where the cache has learned weights for its embedder and a policy that goes by them, `confidence` is how surely the
+    two have one answer, from 0 to 1, with all of that weighed, and otherwise None; `histories`: how many of the two
+    questions have anything before them, 0 to 2.
     """
 
     asked: str
@@ -27,6 +31,8 @@ class Candidate:
     context_similarity: float | None = None
     same_names: bool = False
     focus_similarity: float | None = None
+    confidence: float | None = None
+    histories: int = 0
     age_seconds: float = 0.0
 
 

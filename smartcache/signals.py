@@ -3,43 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, fields
 from functools import cached_property
 
-from smartcache.dialogue import Dialogue, replies, tells
+from smartcache.dialogue import Dialogue, replies
 from smartcache.facts import Facts, content_words, stem
 from smartcache.focus import weighty_stems
 
 # For each signal whether more of it speaks for one answer (1), against it (-1), or neither by itself (0).
 MONOTONE = {
     "meaning": 1, "wording": 1, "stands_least": 0, "stands_most": 0, "histories": 0,
-    "shared_least": 1, "shared_most": 1, "shared": 1, "told_least": 1, "told_most": 1,
+    "shared_here": 1, "shared_there": 1, "shared": 1, "told_here": 1, "told_there": 1,
     "unsaid": -1, "states_opposite": -1, "clashes": -1, "extras": -1, "reply_clashes": -1, "reply_extras": -1,
-    "last_turns": 1, "said": 1, "same_words": 1, "asks_apart": -1, "left_least": -1, "left_most": -1,
-    "words_least": -1, "words_most": -1, "words_shared": 1, "facts_agree": 1, "leaned_on": 1, "same_names": 1,
-    "focus": 1,
+    "last_turns": 1, "said": 1, "same_words": 1, "asks_apart": -1, "left_here": -1, "left_there": -1,
+    "words_here": -1, "words_there": -1, "words_shared": 1, "last_least": -1, "last_most": -1, "goes_on": -1,
+    "facts_agree": 1, "leaned_on": 1, "same_names": 1, "focus": 1,
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """Of a question asked (A) and one that is stored (B). What is told of both holds in either order.
+    """Of a question asked and one that is stored, the same in either order. `here` and `there`: of the question with
+    anything before it and of the other, where only one has; otherwise of the one with less and of the other.
 
     Cosines: `meaning` of the two digests, `wording` of the questions, `said` and `last_turns` of what the users said
     before and of the turns just before, `leaned_on` of what the questions lean on by the rules, `focus` of what the
     questions differ in (all 1 where neither has any). `stands_least`, `stands_most`: logits that the questions stand
     alone. `histories`: how many have anything before them.
 
-    Shares of the words that carry content: `shared_least` and `shared_most` of one question in the other, `shared` of
-    both in common; `told_least` and `told_most` of one question in the other and what was said before it;
-    `words_shared` the same as `shared`, of all words but the lightest.
+    Shares of the words that carry content: `shared_*` of one question in the other, `told_*` of one question in the
+    other and what was said before it, `shared` of both in common, `words_shared` the same of all words but the
+    lightest.
 
     Counts: `unsaid` hard facts of a question that the other question does not have; `clashes` and `extras` of the hard
     facts that a user stated and the other dialogue lacks, on the side with fewer and with more; `reply_clashes` of
     questions that the users answered yes and no, `reply_extras` of those that one of them was not asked; `left_*` and
-    `words_*` of a question's words that the other lacks. `asks_apart`: from 0 (both ask when) to 3 (when, where).
-    Yes or no: `states_opposite`, `same_words`, `facts_agree` (no rule is against it), `same_names`.
+    `words_*` of a question's words that the other lacks (of those with content, and of all but the lightest),
+    `last_*` of the words of the turn just before; `goes_on` of the questions that ask for what is next or else.
+    `asks_apart`: from 0 (both ask when) to 3 (when, where). Yes or no: `states_opposite`, `same_words`, `facts_agree`
+    (no rule is against it), `same_names`.
     """
 
     meaning: float
@@ -47,11 +50,11 @@ class Signals:
     stands_least: float
     stands_most: float
     histories: float
-    shared_least: float
-    shared_most: float
+    shared_here: float
+    shared_there: float
     shared: float
-    told_least: float
-    told_most: float
+    told_here: float
+    told_there: float
     unsaid: float
     states_opposite: float
     clashes: float
@@ -62,11 +65,14 @@ class Signals:
     said: float
     same_words: float
     asks_apart: float
-    left_least: float
-    left_most: float
-    words_least: float
-    words_most: float
+    left_here: float
+    left_there: float
+    words_here: float
+    words_there: float
     words_shared: float
+    last_least: float
+    last_most: float
+    goes_on: float
     facts_agree: float
     leaned_on: float
     same_names: float
@@ -89,16 +95,11 @@ class Told:
     @cached_property
     def user(self) -> Facts:
         """The facts of all that the user said before."""
-        return Facts.of("\n".join(text for role, text in self.spoken if role == "user"))
+        return Facts.of("\n".join(text for role, text in self.dialogue.spoken if role == "user"))
 
     @cached_property
     def assistant(self) -> Facts:
-        return Facts.of("\n".join(text for role, text in self.spoken if role != "user"))
-
-    @cached_property
-    def spoken(self) -> tuple[tuple[str, str], ...]:
-        """The turns before the question that tell anything."""
-        return tuple(turn for turn in self.dialogue.history if tells(turn[1]))
+        return Facts.of("\n".join(text for role, text in self.dialogue.spoken if role != "user"))
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -107,15 +108,25 @@ class Told:
 
     @cached_property
     def all_words(self) -> frozenset[str]:
-        return self.words.union(*(_stems(text) for _, text in self.spoken))
+        return self.words.union(*(_stems(text) for _, text in self.dialogue.spoken))
 
     @cached_property
     def weighty(self) -> frozenset[str]:
         return weighty_stems(self.dialogue.question)
 
     @cached_property
+    def last_words(self) -> frozenset[str]:
+        """The stems of all but the lightest words of the turn just before."""
+        return weighty_stems(self.dialogue.spoken[-1][1]) if self.dialogue.spoken else frozenset()
+
+    @cached_property
     def asks(self) -> str:
         return _asks(self.dialogue.question)
+
+    @cached_property
+    def goes_on(self) -> bool:
+        """Whether the question asks for what comes after something that was said, and does not say after what."""
+        return bool(_GOES_ON.search(self.dialogue.question))
 
     @cached_property
     def plain(self) -> str:
@@ -140,24 +151,29 @@ class Told:
 
     def shares(self, other: Told) -> dict[str, float]:
         """The signals that the texts alone give."""
-        one_leans = bool(self.spoken) != bool(other.spoken)  # then one may have been told before what the other says
-        shared = sorted((_share(self.words, other.words), _share(other.words, self.words)))
-        told = sorted((_share(self.words, other.all_words), _share(other.words, self.all_words)))
+        one_leans = bool(self.dialogue.spoken) != bool(other.dialogue.spoken)
+        # where only one has anything before it, it may have been told there what the other says
+        here, there = (self, other) if self.dialogue.spoken else (other, self)
+
+        def both(value: Callable[[Told, Told], float]) -> tuple[float, float]:
+            one, two = value(here, there), value(there, here)
+            return (one, two) if one_leans else (min(one, two), max(one, two))
+
+        shared = both(lambda one, two: _share(one.words, two.words))
+        told = both(lambda one, two: _share(one.words, two.all_words))
+        left = both(lambda one, two: len(one.words - (two.all_words if one_leans else two.words)))
+        words = both(lambda one, two: len(one.weighty - two.weighty))
+        last = sorted((len(self.last_words - other.last_words), len(other.last_words - self.last_words)))
         stated = sorted((_unmentioned(self.user, other), _unmentioned(other.user, self)))
-        left = sorted(
-            len(mine.words - (theirs.all_words if one_leans else theirs.words))
-            for mine, theirs in ((self, other), (other, self))
-        )
-        words = sorted((len(self.weighty - other.weighty), len(other.weighty - self.weighty)))
         unsaid = [sum(not other.question.mentions(fact) for fact in self.question.hard)]
         unsaid += [sum(not self.question.mentions(fact) for fact in other.question.hard)]
         replies = self.replies.items()
         return {
-            "shared_least": shared[0],
-            "shared_most": shared[1],
+            "shared_here": shared[0],
+            "shared_there": shared[1],
             "shared": _jaccard(self.words, other.words),
-            "told_least": told[0],
-            "told_most": told[1],
+            "told_here": told[0],
+            "told_there": told[1],
             "unsaid": max(unsaid),
             "states_opposite": self.user.opposes(other.user),
             "clashes": stated[0],
@@ -166,11 +182,14 @@ class Told:
             "reply_extras": len(self.replies.keys() ^ other.replies.keys()),
             "same_words": self.plain == other.plain,
             "asks_apart": _apart(self.asks, other.asks),
-            "left_least": left[0],
-            "left_most": left[1],
-            "words_least": words[0],
-            "words_most": words[1],
+            "left_here": left[0],
+            "left_there": left[1],
+            "words_here": words[0],
+            "words_there": words[1],
             "words_shared": _jaccard(self.weighty, other.weighty),
+            "last_least": 0 if one_leans else last[0],
+            "last_most": 0 if one_leans else last[1],
+            "goes_on": self.goes_on + other.goes_on,
             "facts_agree": self.dialogue.conflict(other.dialogue) is None,
             "same_names": self.dialogue.names_the_same(other.dialogue),
         }
@@ -222,6 +241,11 @@ _ASKING = tuple(
         ("how", r"\bhow\b"),
         ("what", r"\bwh(?:at|ich)\b"),
     )
+)
+_GOES_ON = re.compile(
+    r"\b(?:next|then|afterwards?|later|previous(?:ly)?|again)\W*$"
+    r"|\b(?:else|other|more)\b(?!.*\b(?:than|besides|except|but|apart|aside)\b)|\banother\b",
+    re.I,
 )
 _YES_OR_NO = re.compile(
     r"^\W*(?:(?:and|but|so|or|also|then|ok|okay|well|please)\W+)*(?:(?:in addition to|other than|besides) [^,]*, )?"

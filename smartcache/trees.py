@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 class Trees:
     """All arrays have the shape (trees, nodes); node 0 is a tree's root, and a leaf is its own child.
 
-    At a node a row goes to `left` where its number `feature` is at most `threshold`, otherwise to `right`. `value`: what
-    a leaf adds to the score, and of other nodes the mean of what lies below them, by the rows they were grown on.
+    At a node a row goes to `left` where its number `feature` is at most `threshold`, otherwise to `right`. `value`:
+    what a leaf adds to the score, and of other nodes the mean of what lies below, by the rows they were grown on.
     `start`: the score before the first tree; `depth`: of the deepest.
     """
 
@@ -47,4 +47,4 @@ class Trees:
 
     def _below(self, trees: NDArray[Any], nodes: NDArray[Any], row: NDArray[np.float32]) -> NDArray[Any]:
         is_left = row[self.feature[trees, nodes]] <= self.threshold[trees, nodes]
-        return np.where(is_left, self.left[trees, nodes], self.right[trees, nodes])
+        return np.asarray(np.where(is_left, self.left[trees, nodes], self.right[trees, nodes]))

@@ -15,6 +15,16 @@ NEGATIONS = frozenset(
     "not no never cannot nor neither none nobody nothing nowhere unable without hardly scarcely barely".split()
 )
 
+# The same words where they deny nothing: "or not", "no problem", "I don't know why …", and a "no" that answers before a
+# sentence of its own ("No, book it for three").
+NOT_NEGATION = re.compile(
+    r"""\b(?:or|if|why|whether\ or)\ not\b|\bnot\ only\b|\bno\ (?:problem|worries|matter|rush|doubt|thanks)\b
+        |\b(?:do(?:es)?n't|do(?:es)?\ not)\ (?:know|understand|remember|mind|matter)\b
+        |\b(?:am|i'm|is|are)\ not\ sure\b
+        |\bcan't\ wait\b|^\W*no(?:pe)?\s*[,.!]+\ *(?=(?:[^\s]+\s+){3})""",
+    re.I | re.X,
+)
+
 # Words that line up equals: what they join may come in any order.
 ALIGNING = frozenset("and or vs versus plus 和 与 跟 或 及 同".split())
 
@@ -171,6 +181,12 @@ INTERROGATIVES = (
 # Stems of the words that ask, where two questions ask for a thing of one kind ("when", "what year").
 ASKING = frozenset("what when where who whom whos which how why year tim dat day month plac person many much".split())
 
+# Stems of the words that stand for what was said before.
+POINTING = frozenset(
+    """he him his she her hers it its they them their theirs this that thes thos ther here one ones so was wer did be
+    been being had""".split()
+)
+
 # Words that may start a sentence, and so have a capital there without being names; they carry no content either.
 SENTENCE_STARTERS = frozenset(
     """
@@ -184,7 +200,8 @@ SENTENCE_STARTERS = frozenset(
     will would ought i'm i've i'd i'll we're we've you're you've he's she's it's they're that's there's what's who's
     where's how's when's isn't aren't wasn't weren't don't doesn't didn't haven't hasn't hadn't can't couldn't won't
     wouldn't shouldn't let's
-    yes no not ok okay yeah yep nope sure please thanks thank hi hello hey dear sorry well now just only even still yet
+    yes no not ok okay yeah yea yep nope indeed alright besides aside sure please thanks thank hi hello hey dear sorry
+    well now just only even still yet
     too very really quite maybe perhaps again else instead actually anyway
     tell give show list explain describe say let make get go know want need like think see help ask find
     any some all each every both either neither none many much more most few less other another such same own

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smartcache import Answer, Request, SmartCache, Turn
-from smartcache.dialogue import State
+from smartcache.state import State
 from smartcache.focus import focus, unnamed
 from smartcache.testing import TableEmbedder
 
@@ -146,7 +146,7 @@ def test_a_state_that_was_kept_under_another_rule_is_not_compared(monkeypatch):
     """Of a question that leans on its dialogue by today's rule, kept as one that stands alone."""
     reworded = ask(*PIZZA[:2], "Do they really deliver?")
     embedder = TableEmbedder({(PIZZA[2], "Do they really deliver?"): 0.99})
-    for of, hits in ((State.of, True), (lambda dialogue, vectors: State(*vectors([dialogue.question])), False)):
+    for of, hits in ((State.of, True), (lambda dialogue, vectors, digest: State(*vectors([dialogue.question])), False)):
         cache = SmartCache.open(embedder=embedder, strict=True)
         with monkeypatch.context() as patched:
             patched.setattr(State, "of", of)

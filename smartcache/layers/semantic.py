@@ -5,42 +5,47 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from smartcache import chinese
 from smartcache.asked import Asked
-from smartcache.dialogue import Dialogue, State, partition_key, unseen_reason
+from smartcache.dialogue import partition_key, unseen_reason
 from smartcache.embedding import Embedder, RememberedVectors, Vector, cosine
-from smartcache.focus import focus, unnamed
-from smartcache.policy import Candidate, HitPolicy
+from smartcache.layers.judging import ByConfidence, ByRules, Case, Judge, Ruling
+from smartcache.learned import MIN_MEANING, Learned
+from smartcache.policy import HitPolicy
+from smartcache.signals import Told
+from smartcache.state import State
 from smartcache.storage.entries import Entries
 from smartcache.storage.rows import Entry
 from smartcache.storage.vectors import VectorIndex
 
 SEARCH_ROUNDS = (16, 256)  # candidates asked for: more only where some before them were out of date
 MAX_OPEN_PARTITIONS = 1_000
+MAX_CASES = 2_000  # of a partition, with all that was read from their texts
 
 
 @dataclass
 class _Partition:
-    """The index over one partition, and the dialogues behind its vectors with the facts that were read from them."""
+    """The index over one partition, and the dialogues behind its vectors that were judged last."""
 
     index: VectorIndex
     last_id: int = 0
-    dialogues: dict[int, Dialogue] = field(default_factory=dict)
+    cases: OrderedDict[int, Case] = field(default_factory=OrderedDict)
 
 
 class SemanticIndex:
     """The vectors of the stored questions, one index for each partition, derived from the entries as they are asked."""
 
-    def __init__(self, entries: Entries, embedder: Embedder, policy: HitPolicy) -> None:
-        self._entries, self._policy = entries, policy
+    def __init__(self, entries: Entries, embedder: Embedder, policy: HitPolicy, learned: Learned | None = None) -> None:
+        self._entries, self._policy, self._learned = entries, policy, learned
         self._vectors = RememberedVectors(embedder)
+        self._rules = ByRules(self._vectors)
+        self._judge: Judge = ByConfidence(self._vectors, learned) if learned else self._rules
         self._partitions: OrderedDict[str, _Partition] = OrderedDict()
         self._lock = threading.RLock()
 
     def partition(self, asked: Asked) -> str:
-        return partition_key(asked.request, self._vectors.embedder)
+        return partition_key(asked.request, self._vectors.embedder, self._learned.name if self._learned else "")
 
     def state(self, asked: Asked, refusals: list[str]) -> State | None:
         """The vectors of what is asked, or None, the reason added to `refusals`, where they cannot stand for it."""
@@ -48,7 +53,7 @@ class SemanticIndex:
         if unseen:
             refusals.append(unseen)
             return None
-        return State.of(asked.dialogue, self._vectors)
+        return State.of(asked.dialogue, self._vectors, self._learned.digest if self._learned else None)
 
     def near(self, asked: Asked, state: State, refusals: list[str]) -> Iterator[int]:
         """The ids of what lies nearest, nearest first; more of them where the nearest were out of date."""
@@ -56,7 +61,10 @@ class SemanticIndex:
         for count in SEARCH_ROUNDS:
             with self._lock:
                 found = self._open(self.partition(asked)).index.lookup(state.vector, count)
-            new = [id for id, _ in found if id not in seen]
+            floor = MIN_MEANING if self._learned and not asked.dialogue.is_chinese else -1.0
+            new = [id for id, similarity in found if id not in seen and similarity >= floor]
+            if found and not seen and not new:
+                refusals.append("far")
             yield from new
             seen.update(new)
             if len(found) < count or refusals.count("stale") + refusals.count("expired") < count // 4:
@@ -69,29 +77,30 @@ class SemanticIndex:
 
         `policy`: another than its own.
         """
-        policy = policy or self._policy
         if entry.state is None:
             return 0.0, "exact_only"
-        stored = State.from_bytes(entry.state, len(state.question))
-        similarity = cosine(state.question, stored.question)
+        stored = self._case(entry, len(state.question))
+        similarity = cosine(state.question, stored.state.question)
+        ruling = self.rule(Case(asked.told, state), stored, age_seconds, policy)
+        if ruling.refusal:
+            return similarity, ruling.refusal
+        return similarity, "reported_wrong" if self._is_reported(entry, asked, state, stored.state) else None
+
+    def rule(self, asked: Case, stored: Case, age_seconds: float, policy: HitPolicy | None = None) -> Ruling:
+        """Whether one has the answer to the other, but for what was reported."""
+        is_chinese = asked.dialogue.is_chinese or stored.dialogue.is_chinese
+        return (self._rules if is_chinese else self._judge).judge(asked, stored, age_seconds, policy or self._policy)
+
+    def _case(self, entry: Entry, dimension: int) -> Case:
+        """A stored dialogue, with what was read from it when it was judged before."""
         with self._lock:
-            dialogue = self._open(entry.partition).dialogues.setdefault(entry.id, entry.dialogue)
-        if conflict := asked.dialogue.conflict(dialogue):
-            return similarity, conflict
-        if (state.context is None) != (stored.context is None):  # kept when another rule told what stands alone
-            return similarity, "context"
-        candidate = Candidate(
-            asked.dialogue.question,
-            dialogue.question,
-            similarity,
-            # the turns before a Chinese question were compared as they are: their vectors only find it
-            context_similarity=None if asked.dialogue.is_chinese else _context_similarity(state, stored),
-            same_names=asked.dialogue.names_the_same(dialogue),
-            age_seconds=age_seconds,
-        )
-        if not policy.accepts(candidate) or not self._accepts_focus(policy, candidate, asked.dialogue, dialogue):
-            return similarity, "far"
-        return similarity, "reported_wrong" if self._is_reported(entry, asked, state, stored) else None
+            cases = self._open(entry.partition).cases
+            if entry.id not in cases:
+                cases[entry.id] = Case(Told(entry.dialogue), State.from_bytes(entry.state or b"", dimension))
+            cases.move_to_end(entry.id)
+            if len(cases) > MAX_CASES:
+                cases.popitem(last=False)
+            return cases[entry.id]
 
     def forget(self, ids: Iterable[int]) -> None:
         ids = list(ids)
@@ -99,7 +108,7 @@ class SemanticIndex:
             for partition in self._partitions.values():
                 partition.index.forget(ids)
                 for id in ids:
-                    partition.dialogues.pop(id, None)
+                    partition.cases.pop(id, None)
 
     def forget_texts(self) -> None:
         """Drops every text and vector that is in memory only to be quick."""
@@ -130,27 +139,6 @@ class SemanticIndex:
                 return True
         return False
 
-    def _accepts_focus(self, policy: HitPolicy, candidate: Candidate, asked: Dialogue, stored: Dialogue) -> bool:
-        """Whether what the two differ in is near enough too; embedded for what is near as a whole only."""
-        similarity = self._focus_similarity(asked, stored)
-        return similarity is None or policy.accepts(replace(candidate, focus_similarity=similarity))
-
-    def _focus_similarity(self, asked: Dialogue, stored: Dialogue) -> float | None:
-        """How alike what the two differ in is, in the question and in what the user stated before; None where they
-        differ in nothing but their wording."""
-        if asked.asking:
-            return None
-        names = asked.question_facts.names & stored.question_facts.names
-        pairs = [
-            focus(asked.question, stored.question),
-            focus(asked.stated, stored.stated),
-            unnamed(asked.question, stored.question, names),
-        ]
-        if asked.is_chinese:
-            pairs = [chinese.focus(asked.question, stored.question)]
-        similarities = [cosine(*self._vectors(pair)) if all(pair) else 0.0 for pair in pairs if pair]
-        return min(similarities, default=None)
-
 
 def _vector(raw: bytes, dimension: int) -> Vector | None:
     """The vector of a kept state, None where it is damaged: then its entry is found by its key at most."""
@@ -158,9 +146,3 @@ def _vector(raw: bytes, dimension: int) -> Vector | None:
         return State.from_bytes(raw, dimension).vector
     except ValueError:
         return None
-
-
-def _context_similarity(one: State, other: State) -> float | None:
-    if one.context is None or other.context is None:
-        return None
-    return cosine(one.context, other.context)

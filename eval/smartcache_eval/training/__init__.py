@@ -1,0 +1,1 @@
+"""How the weights beside the package were made: the dialogue state's digest, and the confidence of a pair."""

@@ -1,0 +1,150 @@
+"""Whether a stored question has the answer to the one asked: by rules and similarities, or by what was learned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from smartcache import chinese
+from smartcache.dialogue import Dialogue
+from smartcache.embedding import RememberedVectors, Vector, cosine
+from smartcache.focus import focus, unnamed
+from smartcache.learned import Learned
+from smartcache.policy import Candidate, HitPolicy
+from smartcache.signals import Signals, Told
+from smartcache.state import State
+
+
+@dataclass(frozen=True)
+class Case:
+    """One side of a pair: a dialogue, its vectors, and what is read from it once."""
+
+    told: Told
+    state: State
+
+    @property
+    def dialogue(self) -> Dialogue:
+        return self.told.dialogue
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """Why a stored answer is none for what was asked, None where it is; and what the policy was asked last."""
+
+    refusal: str | None
+    candidate: Candidate | None = None
+    signals: Signals | None = None
+
+
+class Judge(Protocol):
+    def judge(self, asked: Case, stored: Case, age_seconds: float, policy: HitPolicy) -> Ruling: ...
+
+
+@dataclass(frozen=True)
+class ByRules:
+    """Everything that was stated must agree; then the policy judges how near the two are."""
+
+    vectors: RememberedVectors
+
+    def judge(self, asked: Case, stored: Case, age_seconds: float, policy: HitPolicy) -> Ruling:
+        if conflict := asked.dialogue.conflict(stored.dialogue):
+            return Ruling(conflict)
+        one, other = asked.state, stored.state
+        if (one.context is None) != (other.context is None):  # kept when another rule told what stands alone
+            return Ruling("context")
+        candidate = Candidate(
+            asked.dialogue.question,
+            stored.dialogue.question,
+            cosine(one.question, other.question),
+            # the turns before a Chinese question were compared as they are: their vectors only find it
+            context_similarity=None if asked.dialogue.is_chinese else _cosine(one.context, other.context),
+            same_names=asked.dialogue.names_the_same(stored.dialogue),
+            age_seconds=age_seconds,
+        )
+        if not policy.accepts(candidate):
+            return Ruling("far", candidate)
+        nearness = focus_similarity(asked.dialogue, stored.dialogue, self.vectors)
+        candidate = replace(candidate, focus_similarity=nearness)
+        return Ruling(None if nearness is None or policy.accepts(candidate) else "far", candidate)
+
+
+@dataclass(frozen=True)
+class ByConfidence:
+    """What no dialogue may differ in must agree; then the policy judges how surely the two have one answer."""
+
+    vectors: RememberedVectors
+    learned: Learned
+
+    def judge(self, asked: Case, stored: Case, age_seconds: float, policy: HitPolicy) -> Ruling:
+        """The cheapest signals first: where even the best of the others could not make it a hit, they are not read."""
+        known = near_signals(asked.state, stored.state)
+        candidate = Candidate(
+            asked.dialogue.question,
+            stored.dialogue.question,
+            known["wording"],
+            confidence=self.learned.at_best(known),
+            histories=int(known["histories"]),
+            age_seconds=age_seconds,
+        )
+        if not policy.accepts(candidate):
+            return Ruling("far", candidate)
+        if refusal := asked.told.refusal(stored.told):
+            return Ruling(refusal)
+        known |= asked.told.shares(stored.told)
+        candidate = replace(candidate, confidence=self.learned.at_best(known))
+        if not policy.accepts(candidate):
+            return Ruling("far", candidate)
+        signals = signals_of(asked, stored, known, self.vectors)
+        candidate = replace(candidate, confidence=self.learned.confidence(signals))
+        return Ruling(None if policy.accepts(candidate) else "far", candidate, signals)
+
+
+def signals_of(asked: Case, stored: Case, known: Mapping[str, float], vectors: RememberedVectors) -> Signals:
+    """All signals of a pair, where all but the one are `known` that may need texts to be embedded."""
+    nearness = 0.0  # where a rule is against it, there is nothing to compare
+    if known["facts_agree"]:
+        similarity = focus_similarity(asked.dialogue, stored.dialogue, vectors)
+        nearness = 1.0 if similarity is None else similarity
+    return Signals(**known, focus=nearness)
+
+
+def near_signals(one: State, other: State) -> dict[str, float]:
+    """The signals that the vectors alone give."""
+    standing = sorted((one.standing or 0.0, other.standing or 0.0))
+    return {
+        "meaning": cosine(one.vector, other.vector),
+        "wording": cosine(one.question, other.question),
+        "stands_least": standing[0],
+        "stands_most": standing[1],
+        "histories": (one.last is not None) + (other.last is not None),
+        "last_turns": _alike(one.last, other.last),
+        "said": _alike(one.said, other.said),
+        "leaned_on": _alike(one.context, other.context),
+    }
+
+
+def focus_similarity(asked: Dialogue, stored: Dialogue, vectors: RememberedVectors) -> float | None:
+    """How alike what the two differ in is, in the question and in what the user stated before; None where they differ
+    in nothing but their wording."""
+    if asked.asking:
+        return None
+    names = asked.question_facts.names & stored.question_facts.names
+    pairs = [
+        focus(asked.question, stored.question),
+        focus(asked.stated, stored.stated),
+        unnamed(asked.question, stored.question, names),
+    ]
+    if asked.is_chinese:
+        pairs = [chinese.focus(asked.question, stored.question)]
+    similarities = [cosine(*vectors(pair)) if all(pair) else 0.0 for pair in pairs if pair]
+    return min(similarities, default=None)
+
+
+def _cosine(one: Vector | None, other: Vector | None) -> float | None:
+    return None if one is None or other is None else cosine(one, other)
+
+
+def _alike(one: Vector | None, other: Vector | None) -> float:
+    """The same; 1 where neither is there, 0 where one is."""
+    return float(one is other) if one is None or other is None else cosine(one, other)

@@ -1,0 +1,53 @@
+"""Spoken slips mended: "in Warsaw, no, sorry, in Europe" asks about Europe."""
+
+from __future__ import annotations
+
+import re
+
+MAX_TAKEN_BACK = 5  # words before the slip among which the one is looked for that begins the sentence anew
+
+
+def mended(text: str) -> str:
+    """The text without what its speaker took back, where a phrase says so ("I mean", "no wait", "or rather", "oops");
+    otherwise as it is.
+
+    Taken back is all from the word on with which the sentence begins anew, or else the one word before the phrase.
+    """
+    while found := _SLIP.search(text):
+        before, after = text[: found.start()].split(), text[found.end() :].split()
+        if not before or not after:
+            return text
+        text = " ".join([*before[: _kept(before, _plain(after[0]))], *after])
+    return text
+
+
+def _kept(before: list[str], first: str) -> int:
+    """How many of the words before a slip stand."""
+    earliest = 0 if first in _OPENINGS else max(0, len(before) - MAX_TAKEN_BACK)
+    same = [place for place in range(earliest, len(before)) if _plain(before[place]) == first]
+    if same:
+        return same[0] if first in _OPENINGS else same[-1]
+    return 0 if first in _OPENINGS else len(before) - 1
+
+
+def _plain(word: str) -> str:
+    return word.lower().strip(".,;:!?\"'")
+
+
+_OPENINGS = frozenset("who whom whose what which where when why how is are was were do does did can could".split())
+_HEDGE = r"(?:no|wait|sorry|uh+|um+|er+|oh|oops|i\s+mean(?:t)?|actually|rather|instead)"
+_SLIP = re.compile(
+    rf"""[\s,.;—–-]+(?:
+        (?:or|no|uh+|um+|er+|oh|oops)[,\s]+(?:no\s+)?
+            (?:wait|sorry|i\s+mean(?:t)?|rather|better\s+yet|scratch\s+that|make\s+that|actually|i'm\s+sorry)
+        |(?<!do\s)(?<!does\s)(?<!did\s)(?<!what\s)i\s+mean(?:t)?(?!\s+(?:to|it|that|by)\b)|scratch\s+that|oops
+        |no\s+no
+        |(?<!\bam\s)(?<!i'm\s)(?<!\bso\s)(?<!\bbe\s)(?<!very\s)(?<!feel\s)(?:or\s+)?sorry
+            (?!\s+(?:to|for|that|about|but|if|i)\b)
+        |(?:no|er+|uh+|um+|ah+|actually)(?=\s+(?:tell\s+me\s+|tell\s+)?(?:who|what|where|when|why|how|which)\b)
+    )
+    (?:[,\s]+(?:{_HEDGE}|i\s+want(?:ed)?\s+to\s+(?:know|ask)|i\s+mean(?:t)?\s+to\s+(?:say|ask)
+        |tell(?:\s+me)?|what\s+i\s+(?:mean(?:t)?|want(?:ed)?)\s+(?:to\s+(?:say|ask|know)\s+)?(?:was|is)))*
+    [\s,.:—–-]+(?=\S)""",
+    re.I | re.X,
+)
