@@ -1,6 +1,7 @@
 """SmartCache: one cache for LLM applications that knows the conversation, the knowledge base and the KV state."""
 
 from smartcache.cache import SmartCache
+from smartcache.calibrated import CalibratedPolicy
 from smartcache.embedding import Embedder
 from smartcache.errors import SmartCacheError
 from smartcache.events import Event, Stats
@@ -11,6 +12,7 @@ from smartcache.types import Answer, Chunk, ChunkRef, KnowledgeUpdate, Request, 
 
 __all__ = [
     "Answer",
+    "CalibratedPolicy",
     "Candidate",
     "Chunk",
     "ChunkRef",

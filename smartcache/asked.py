@@ -8,6 +8,7 @@ from smartcache.begun import Begun, Forgets, Moment
 from smartcache.dialogue import Dialogue, request_bytes
 from smartcache.errors import UnstableKey
 from smartcache.events import Events
+from smartcache.facts import ReadTexts
 from smartcache.keys import digest
 from smartcache.knowledge import Knowledge
 from smartcache.policy import samples
@@ -53,7 +54,10 @@ class Desk:
     """Takes requests in. `options["cache"]` may be False (pass the cache by), "refresh", or "exact" (compare the whole
     request and embed nothing: for prompts whose question cannot be told from what surrounds it)."""
 
-    def __init__(self, knowledge: Knowledge, forgets: Forgets, events: Events, *, cache_sampled: bool) -> None:
+    def __init__(
+        self, knowledge: Knowledge, forgets: Forgets, events: Events, read_text: ReadTexts, *, cache_sampled: bool
+    ) -> None:
+        self._read_text = read_text
         self._knowledge, self._forgets, self._events = knowledge, forgets, events
         self._cache_sampled = cache_sampled
         self._begun = Begun()
@@ -87,8 +91,10 @@ class Desk:
             raw = request_bytes(request)
         except UnstableKey as error:
             self._events.emit("trouble", "unstable_key", error=error)
-            return Asked(request, began, "unstable_key", told=Told(Dialogue.of(request)))
+            return Asked(request, began, "unstable_key", told=Told(Dialogue.of(request, self._read_text)))
         bypass = "sampling" if samples(request.options) and not self._cache_sampled else None
         bypass = "requested" if choice is False else bypass
         refresh, exact_only = choice == "refresh", choice == "exact"
-        return Asked(request, began, bypass, refresh, exact_only, digest(raw), raw, Told(Dialogue.of(request)))
+        return Asked(
+            request, began, bypass, refresh, exact_only, digest(raw), raw, Told(Dialogue.of(request, self._read_text))
+        )

@@ -11,6 +11,7 @@ from smartcache.begun import Forgets
 from smartcache.calibrated import CalibratedPolicy
 from smartcache.embedding import Embedder
 from smartcache.events import Events
+from smartcache.facts import ReadTexts
 from smartcache.flights import Flights
 from smartcache.knowledge import Knowledge
 from smartcache.layers.answers import AnswerLayer, Limits
@@ -61,11 +62,11 @@ def assemble(
     entries = Entries(
         path, strict=events.strict, on_damage=lambda error: events.emit("trouble", "damaged", error=error)
     )
-    knowledge, forgets = Knowledge(), Forgets()
+    knowledge, forgets, read_text = Knowledge(), Forgets(), ReadTexts()
     entries.load_knowledge(knowledge)
     policy = policy or CalibratedPolicy()
     learned = policy.learned_for(used.name) if used and isinstance(policy, CalibratedPolicy) else None
-    semantic = SemanticIndex(entries, used, policy, learned) if used else None
+    semantic = SemanticIndex(entries, used, policy, read_text, learned) if used else None
     answers = AnswerLayer(entries, knowledge, forgets, events, semantic, limits)
     return Parts(
         mode,
@@ -75,7 +76,7 @@ def assemble(
         knowledge,
         answers,
         RetrievalCache(knowledge),
-        Desk(knowledge, forgets, events, cache_sampled=cache_sampled),
+        Desk(knowledge, forgets, events, read_text, cache_sampled=cache_sampled),
         Flights(on_given_up=lambda: events.emit("miss", "given_up")),
         Shadow(answers, entries, events, used, policy, limits.clock) if shadow else None,
     )

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from smartcache.intents import INTENTS, intent_of
-from smartcache.intervals import wilson
-from smartcache.learned import Curve, Learned
+from smartcache.learned import NOTHING, Learned
 from smartcache.policy import Candidate, ThresholdPolicy
 
 MAX_WRONG = 0.012  # of a hundred hits, about one
-NOTHING = 2.0  # no confidence is as high
 
 
 class CalibratedPolicy:
@@ -54,21 +52,11 @@ class CalibratedPolicy:
         """From which confidence on a pair is served of which so many questions have anything before them; above 1
         where none keeps the bound."""
         self._used = self._used or Learned.bundled()
-        curve = self._used.curves[histories] if self._used else Curve((), (), ())
-        return _threshold(curve, self.max_wrong if max_wrong is None else max_wrong)
+        bound = self.max_wrong if max_wrong is None else max_wrong
+        return self._used.curves[histories].min_confidence(bound) if self._used else NOTHING
 
     def _max_wrong(self, candidate: Candidate) -> float:
         return self.by_intent.get(intent_of(candidate.asked), self.max_wrong) if self.by_intent else self.max_wrong
-
-
-def _threshold(curve: Curve, max_wrong: float) -> float:
-    points = zip(curve.confidence, curve.served, curve.wrong, strict=True)
-    return min((at for at, served, wrong in points if _upper(wrong, served) <= max_wrong), default=NOTHING)
-
-
-def _upper(wrong: int, served: int) -> float:
-    interval = wilson(wrong, served)
-    return interval[1] if interval else 1.0
 
 
 def _bound(value: float) -> float:

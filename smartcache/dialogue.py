@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -31,18 +31,19 @@ class Dialogue:
     """A conversation up to its question: the texts alone, as they are kept with an answer.
 
     `history` holds the user's and the assistant's turns before the question, in order, as (role, text), without what a
-    speaker took back in the same breath.
+    speaker took back in the same breath. `read` gives the facts of a text.
     """
 
     history: tuple[tuple[str, str], ...]
     question: str
+    read: Callable[[str], Facts] = field(default=Facts.of, repr=False, compare=False)
 
     @classmethod
-    def of(cls, request: Request) -> Dialogue:
+    def of(cls, request: Request, read: Callable[[str], Facts] = Facts.of) -> Dialogue:
         spoken = [turn for turn in request.turns if turn.role in ("user", "assistant")]
         last = next((n for n in range(len(spoken) - 1, -1, -1) if spoken[n].role == "user"), len(spoken))
         history = tuple((turn.role, mended(turn.text)) for turn in spoken[:last])
-        return cls(history, mended(spoken[last].text if last < len(spoken) else request.query))
+        return cls(history, mended(spoken[last].text if last < len(spoken) else request.query), read)
 
     @cached_property
     def context(self) -> tuple[tuple[str, str], ...]:
@@ -54,7 +55,23 @@ class Dialogue:
     @cached_property
     def spoken(self) -> tuple[tuple[str, str], ...]:
         """The turns before the question that say anything."""
-        return tuple((role, text) for role, text in self.history if tells(text))
+        return tuple((role, text) for role, text in self.history if self._tells(text))
+
+    def facts_of(self, *texts: str) -> Facts:
+        """The facts of some of the turns, one after the other; each is read once."""
+        return Facts.joined(self._read(text) for text in texts)
+
+    def _tells(self, text: str) -> bool:
+        return bool(self.facts_of(text).content or self.facts_of(text).hard)
+
+    def _read(self, text: str) -> Facts:
+        if text not in self._known:
+            self._known[text] = self.read(text)
+        return self._known[text]
+
+    @cached_property
+    def _known(self) -> dict[str, Facts]:
+        return {}
 
     @cached_property
     def asking(self) -> Asking | None:
@@ -71,9 +88,9 @@ class Dialogue:
         if not stands_alone(self.question):
             return False
         names = frozenset(word.lower() for word in _PROPER.findall(self.question)) & self.question_facts.names
-        if names and content_words(self.question) <= self.question_facts.names:
+        if names and self.question_facts.content <= self.question_facts.names:
             return False  # "San Francisco": an answer to something
-        tells_its_subject = bool(names) or len(content_words(self.question)) >= RICH_WORDS
+        tells_its_subject = bool(names) or len(self.question_facts.content) >= RICH_WORDS
         if self._has_stated and (_OF_THE_USER.match(self.question) or not tells_its_subject):
             return False
         if self._has_stated and not names and _DEFINITE.search(self.question):
@@ -84,7 +101,7 @@ class Dialogue:
     def _has_stated(self) -> bool:
         """Whether the user has told anything of a case, and not only asked."""
         return any(
-            content_words(text) or _REPLY.match(text)
+            self.facts_of(text).content or _REPLY.match(text)
             for role, text in self.history
             if role == "user" and not _QUESTION.search(text)
         )
@@ -92,8 +109,7 @@ class Dialogue:
     @property
     def _other_names(self) -> frozenset[str]:
         """What was named before and is not in the question, which may be about it."""
-        named = (Facts.of(text).names for _, text in self.history)
-        return frozenset().union(*named) - self.question_facts.words
+        return self.facts_of(*(text for _, text in self.history)).names - self.question_facts.words
 
     @cached_property
     def replies(self) -> frozenset[tuple[frozenset[str], bool]]:
@@ -109,11 +125,11 @@ class Dialogue:
     @cached_property
     def facts(self) -> Facts:
         """The hard facts of the question and of what it leans on."""
-        return Facts.of("\n".join([*(text for _, text in self.context), self.question]))
+        return self.facts_of(*(text for _, text in self.context), self.question)
 
     @cached_property
     def question_facts(self) -> Facts:
-        return Facts.of(self.question)
+        return self.facts_of(self.question)
 
     @cached_property
     def said(self) -> str:
@@ -127,19 +143,19 @@ class Dialogue:
 
     @cached_property
     def said_facts(self) -> Facts:
-        return Facts.of(self.said)
+        return self.facts_of(*(text for role, text in self.context if role == "user"))
 
     @cached_property
     def earlier_facts(self) -> Facts:
         """The facts of what the user said before, where a question that stands alone may still mean it by "the device";
         none where it names what it means."""
         may_mean_it = _DEFINITE.search(self.question) and not self.context and not self.question_facts.names
-        return Facts.of("\n".join(text for role, text in self.history if role == "user" and may_mean_it))
+        return self.facts_of(*(text for role, text in self.history if role == "user" and may_mean_it))
 
     @cached_property
     def asked_facts(self) -> Facts:
         """The facts of the question after what the user said before, as far as it leans on that."""
-        return Facts.of(self.query)
+        return Facts.joined([self.said_facts, self.question_facts])
 
     def names_the_same(self, other: Dialogue) -> bool:
         """Whether the user named something before, and the same in both dialogues."""
@@ -160,11 +176,6 @@ class Dialogue:
         if self.asked_facts.exchanges(other.asked_facts):
             return "order"
         return None if self.facts.agree(other.facts) else "facts"
-
-
-def tells(text: str) -> bool:
-    """Whether a turn says anything: greetings do not."""
-    return bool(content_words(text) or Facts.of(text).hard)
 
 
 def replies(history: Sequence[tuple[str, str]]) -> Iterator[tuple[frozenset[str], bool]]:

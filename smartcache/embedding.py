@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -102,12 +103,12 @@ class RememberedVectors:
 
 def unit(vector: Vector) -> Vector:
     """`vector` at length one. Raises ValueError where it has no direction."""
-    length = float(np.linalg.norm(vector))
-    if not np.isfinite(length) or length == 0.0:
+    length = math.sqrt(float(vector @ vector))
+    if not math.isfinite(length) or length == 0.0:
         raise ValueError("a vector with NaN, infinity or length zero has no direction")
     return np.asarray(vector / np.float32(length), dtype=np.float32)
 
 
 def cosine(one: Vector, other: Vector) -> float:
     """Cosine similarity of two unit vectors, in [-1, 1] whatever the rounding."""
-    return float(np.clip(one @ other, -1.0, 1.0))
+    return max(-1.0, min(1.0, float(one @ other)))

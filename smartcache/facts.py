@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -30,14 +32,16 @@ class Facts:
 
     `hard`: numbers, identifiers, quoted strings and the words of names, in small letters. `words`: every word of the
     text, so that a name written small still counts as mentioned; `stems`: theirs; `order`: those of the words that
-    carry content, as they come. `places`: what each word follows. `sides`: (axis, side) of each opposite, as in open /
-    closed. `negations`: how many. `asks`: when, where, who, where the question says so.
+    carry content, as they come. `content`: the words that carry meaning. `places`: what each word follows. `sides`:
+    (axis, side) of each opposite, as in open / closed. `negations`: how many. `asks`: when, where, who, where the
+    question says so.
     """
 
     hard: frozenset[str]
     words: frozenset[str]
     stems: frozenset[str]
     order: tuple[str, ...]
+    content: frozenset[str]
     places: Mapping[str, frozenset[str]]
     sides: frozenset[tuple[int, int]]
     negations: int
@@ -55,10 +59,33 @@ class Facts:
             order=tuple(
                 PERSONS.get(word) or stem(word) for word in words if word in PERSONS or word not in SENTENCE_STARTERS
             ),
+            content=frozenset(filter(_carries_meaning, words)),
             places=_places(text),
             sides=frozenset(_sides(text, stems.union(words))),
             negations=_negations(text),
             asks=frozenset(kind for pattern, kind in _ASKS if pattern.search(text)),
+        )
+
+    @classmethod
+    def joined(cls, parts: Iterable[Facts]) -> Facts:
+        """The facts of several texts, one after the other."""
+        parts = [*parts]
+        if len(parts) == 1:
+            return parts[0]
+        places: dict[str, frozenset[str]] = {}
+        for part in parts:
+            for word, before in part.places.items():
+                places[word] = places.get(word, frozenset()) | before
+        return cls(
+            hard=frozenset().union(*(part.hard for part in parts)),
+            words=frozenset().union(*(part.words for part in parts)),
+            stems=frozenset().union(*(part.stems for part in parts)),
+            order=tuple(word for part in parts for word in part.order),
+            content=frozenset().union(*(part.content for part in parts)),
+            places=places,
+            sides=frozenset().union(*(part.sides for part in parts)),
+            negations=sum(part.negations for part in parts),
+            asks=frozenset().union(*(part.asks for part in parts)),
         )
 
     @property
@@ -100,10 +127,37 @@ class Facts:
         )
 
 
+class ReadTexts:
+    """The facts of texts, each read once, of the last `max_texts`. Safe to share between threads."""
+
+    def __init__(self, *, max_texts: int = 5_000) -> None:
+        self._max_texts = max_texts
+        self._facts: OrderedDict[str, Facts] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, text: str) -> Facts:
+        with self._lock:
+            known = self._facts.get(text)
+        if known is None:
+            known = Facts.of(text)
+            with self._lock:
+                self._facts[text] = known
+                while len(self._facts) > self._max_texts:
+                    self._facts.popitem(last=False)
+        return known
+
+    def clear(self) -> None:
+        with self._lock:
+            self._facts.clear()
+
+
 def content_words(text: str) -> frozenset[str]:
     """The words that carry meaning: not the ones that any sentence may start with, names and numbers among them."""
-    words = {word.lower() for word in _WORD.findall(_plain(text))}
-    return frozenset(word for word in words if word not in SENTENCE_STARTERS and (len(word) > 2 or not word.isascii()))
+    return frozenset(word for word in map(str.lower, _WORD.findall(_plain(text))) if _carries_meaning(word))
+
+
+def _carries_meaning(word: str) -> bool:
+    return word not in SENTENCE_STARTERS and (len(word) > 2 or not word.isascii())
 
 
 MAX_REWORDED = 4  # stems that one of two texts has and the other has not
@@ -119,6 +173,12 @@ _OPERATION = re.compile(r"(?<=\d)\s*([-+*/×÷^])\s*(?=\d)")
 _IDENTIFIER = re.compile(
     r"\b(?=\w*\d)(?=\w*[A-Za-z_])[\w]+(?:[-.:]\w+)*\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|(?<!\w)(?:[$@#]|--?)[A-Za-z][\w-]*"
 )
+_OPPOSED = {
+    term: [(axis, side) for axis, pair in enumerate(ANTONYMS) for side, terms in enumerate(pair) if term in terms]
+    for pair in ANTONYMS
+    for terms in pair
+    for term in terms
+}
 _ANSWERS = -1  # the axis of yes and no, where a text begins with one
 _ANSWER = re.compile(
     r"^\W*(?:(?P<yes>yes|yeah|yep|yea|sure|correct|right)|no|nope)\b(?!\s+(?:one|longer|more)\b)", re.I
@@ -199,8 +259,10 @@ def _number(found: str) -> str:
 def _sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]:
     if answer := _ANSWER.match(text):
         yield _ANSWERS, int(answer["yes"] is None)
-    for axis, pair in enumerate(ANTONYMS):
-        yield from ((axis, side) for side, terms in enumerate(pair) if not words.isdisjoint(terms))
+    for word in words & _OPPOSED.keys():
+        yield from _OPPOSED[word]
+    if text.isascii():
+        return
     for axis, chinese in enumerate(CHINESE_ANTONYMS, start=len(ANTONYMS)):
         yield from ((axis, side) for side, term in enumerate(chinese) if term in text)
 

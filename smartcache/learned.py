@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,15 +16,17 @@ import numpy as np
 
 from smartcache.digest import Digest
 from smartcache.errors import MissingExtra
+from smartcache.intervals import wilson
 from smartcache.signals import MONOTONE, Signals
 from smartcache.trees import Trees
 
 MIN_MEANING = 0.5  # pairs that lie farther apart were not learned from, and are none
+NOTHING = 2.0  # no confidence is as high
 FORMAT = "smartcache-learned-1"
 BUNDLED = Path(__file__).with_name("weights") / "all-MiniLM-L6-v2.safetensors"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Curve:
     """What was measured on questions that nothing was learned from, for one kind of pair: how many would have been
     served from a confidence on, and how many of them wrongly. Falling confidences, so the counts rise."""
@@ -30,6 +34,22 @@ class Curve:
     confidence: tuple[float, ...]
     served: tuple[int, ...]
     wrong: tuple[int, ...]
+
+    def min_confidence(self, max_wrong: float) -> float:
+        """The lowest confidence from which on wrong answers per hit keep the bound, by the upper end of their 95 %
+        interval; above 1 where none does."""
+        uppers, lowest = self._by_upper
+        place = bisect_right(uppers, max_wrong)
+        return lowest[place - 1] if place else NOTHING
+
+    @cached_property
+    def _by_upper(self) -> tuple[list[float], list[float]]:
+        """The upper ends, rising, and the lowest confidence of all up to each."""
+        intervals = map(wilson, self.wrong, self.served)
+        points = sorted(
+            (interval[1] if interval else 1.0, at) for interval, at in zip(intervals, self.confidence, strict=True)
+        )
+        return [upper for upper, _ in points], [*accumulate((at for _, at in points), min)]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 
 from smartcache.dialogue import Dialogue, replies
-from smartcache.facts import Facts, content_words, stem
+from smartcache.facts import Facts, stem
 from smartcache.focus import weighty_stems
 
 # For each signal whether more of it speaks for one answer (1), against it (-1), or neither by itself (0).
@@ -95,20 +95,20 @@ class Told:
     @cached_property
     def user(self) -> Facts:
         """The facts of all that the user said before."""
-        return Facts.of("\n".join(text for role, text in self.dialogue.spoken if role == "user"))
+        return self.dialogue.facts_of(*(text for role, text in self.dialogue.spoken if role == "user"))
 
     @cached_property
     def assistant(self) -> Facts:
-        return Facts.of("\n".join(text for role, text in self.dialogue.spoken if role != "user"))
+        return self.dialogue.facts_of(*(text for role, text in self.dialogue.spoken if role != "user"))
 
     @cached_property
     def words(self) -> frozenset[str]:
         """The stems of the question's words that carry content."""
-        return _stems(self.dialogue.question)
+        return _stems(self.question)
 
     @cached_property
     def all_words(self) -> frozenset[str]:
-        return self.words.union(*(_stems(text) for _, text in self.dialogue.spoken))
+        return self.words | _stems(self.user) | _stems(self.assistant)
 
     @cached_property
     def weighty(self) -> frozenset[str]:
@@ -195,8 +195,8 @@ class Told:
         }
 
 
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(map(stem, content_words(text)))
+def _stems(facts: Facts) -> frozenset[str]:
+    return frozenset(map(stem, facts.content))
 
 
 def _share(words: Set[str], others: Set[str]) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Trees:
     """All arrays have the shape (trees, nodes); node 0 is a tree's root, and a leaf is its own child.
 
@@ -28,23 +28,31 @@ class Trees:
 
     def score(self, row: NDArray[np.float32]) -> float:
         """The logit of one row."""
-        trees = np.arange(len(self.feature))
-        nodes = np.zeros(len(trees), np.intp)
+        nodes = self._roots
         for _ in range(self.depth):
-            nodes = self._below(trees, nodes, row)
-        return float(self.start + self.value[trees, nodes].sum())
+            nodes = self._below(nodes, row)
+        return float(self.start + self.value.take(nodes).sum())
 
     def parts(self, row: NDArray[np.float32]) -> NDArray[np.float32]:
         """What each number of a row adds to its score: together, and with the mean of all rows, they are the score."""
-        trees = np.arange(len(self.feature))
-        nodes = np.zeros(len(trees), np.intp)
+        nodes = self._roots
         parts = np.zeros(len(row), np.float32)
         for _ in range(self.depth):
-            below = self._below(trees, nodes, row)
-            np.add.at(parts, self.feature[trees, nodes], self.value[trees, below] - self.value[trees, nodes])
+            below = self._below(nodes, row)
+            np.add.at(parts, self.feature.take(nodes), self.value.take(below) - self.value.take(nodes))
             nodes = below
         return parts
 
-    def _below(self, trees: NDArray[Any], nodes: NDArray[Any], row: NDArray[np.float32]) -> NDArray[Any]:
-        is_left = row[self.feature[trees, nodes]] <= self.threshold[trees, nodes]
-        return np.asarray(np.where(is_left, self.left[trees, nodes], self.right[trees, nodes]))
+    @cached_property
+    def _roots(self) -> NDArray[np.intp]:
+        return np.arange(0, self.feature.size, self.feature.shape[1])
+
+    @cached_property
+    def _children(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """`left` and `right`, counted through all trees."""
+        return self.left + self._roots[:, np.newaxis], self.right + self._roots[:, np.newaxis]
+
+    def _below(self, nodes: NDArray[np.intp], row: NDArray[np.float32]) -> NDArray[np.intp]:
+        left, right = self._children
+        is_left = row.take(self.feature.take(nodes)) <= self.threshold.take(nodes)
+        return np.where(is_left, left.take(nodes), right.take(nodes))

@@ -17,8 +17,8 @@ from rich.table import Table
 
 from smartcache.errors import SmartCacheError
 from smartcache.layers.eviction import POLICIES
+from smartcache_eval import evaluation_command, train_command
 from smartcache_eval.advice import Advice, advice_on
-from smartcache_eval.evaluation_command import register
 from smartcache_eval.figures import Figure
 from smartcache_eval.prefix_report import PrefixSizes
 from smartcache_eval.prefix_tables import tables
@@ -89,7 +89,8 @@ def main() -> None:
     commands.callback()(_measure)
     commands.command()(bench)
     commands.command()(advise)
-    register(commands)
+    evaluation_command.register(commands)
+    train_command.register(commands)
     commands()
 
 

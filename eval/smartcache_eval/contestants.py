@@ -10,10 +10,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from smartcache import Embedder, Event, HitPolicy, Request, SmartCache, ThresholdPolicy, Turn
+from smartcache import CalibratedPolicy, Embedder, Event, HitPolicy, Request, SmartCache, ThresholdPolicy, Turn
 from smartcache_eval.steps import Step
 
 THRESHOLDS = (0.70, 0.80, 0.85, 0.90, 0.93, 0.95, 0.97, 0.985, 1.0)
+BOUNDS = (0.003, 0.005, 0.008, 0.012, 0.02, 0.03, 0.05, 0.10, 0.20)
 _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 
@@ -53,8 +54,8 @@ def contestants(embedder: Embedder) -> tuple[Contestant, ...]:
 
 
 def ours(embedder: Embedder) -> Contestant:
-    """SmartCache as it ships; its curve moves the thresholds of the policy that it ships with."""
-    return Contestant("ours", lambda step: step.request, embedder, _moved, THRESHOLDS)
+    """SmartCache as it ships; its curve moves the bound of the policy that it ships with."""
+    return Contestant("ours", lambda step: step.request, embedder, _moved, BOUNDS)
 
 
 def replace_options(request: Request, **options: object) -> Request:
@@ -65,8 +66,8 @@ def _plain(threshold: float | None) -> ThresholdPolicy:
     return ThresholdPolicy(1.0 if threshold is None else threshold)
 
 
-def _moved(threshold: float | None) -> ThresholdPolicy | None:
-    return None if threshold is None else ThresholdPolicy(threshold, max(0.0, threshold - 0.05))
+def _moved(max_wrong: float | None) -> CalibratedPolicy | None:
+    return None if max_wrong is None else CalibratedPolicy(max_wrong)
 
 
 class _WholeText:

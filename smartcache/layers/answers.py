@@ -73,16 +73,16 @@ class AnswerLayer:
         if exact and exact.request == asked.bytes:
             yield Hit(exact, "exact", 1.0)
         if self._semantic and not asked.exact_only and (state := self._semantic.state(asked, refusals)):
-            for id in self._semantic.near(asked, state, refusals):
-                entry = self._alive(self._entries.by_id(id), refusals)
-                if entry is None:
-                    self._semantic.forget([id])  # gone, by our hand or another process's
-                elif entry.key != asked.key:
-                    similarity, reason = self._semantic.judge(entry, asked, state, self._age_seconds(entry), policy)
-                    if reason:
-                        refusals.append(reason)
-                    else:
-                        yield Hit(entry, "semantic", similarity)
+            partition, now = self._semantic.partition(asked), self._limits.clock()
+            for id in self._semantic.near(partition, asked, state, refusals):
+                similarity, reason = self._semantic.judge(partition, id, asked, state, now, policy)
+                entry = None if reason and reason != "gone" else self._alive(self._entries.by_id(id), refusals)
+                if entry:
+                    yield Hit(entry, "semantic", similarity)
+                elif reason in (None, "gone"):
+                    self._semantic.forget([id])  # by our hand or another process's
+                elif reason != "same_key":
+                    refusals.append(reason)
 
     def refresh(self) -> None:
         """Takes in what other processes know by now."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from smartcache.asked import Asked
 from smartcache.dialogue import partition_key, unseen_reason
 from smartcache.embedding import Embedder, RememberedVectors, Vector, cosine
+from smartcache.facts import ReadTexts
 from smartcache.layers.judging import ByConfidence, ByRules, Case, Judge, Ruling
 from smartcache.learned import MIN_MEANING, Learned
 from smartcache.policy import HitPolicy
 from smartcache.signals import Told
 from smartcache.state import State
 from smartcache.storage.entries import Entries
-from smartcache.storage.rows import Entry
 from smartcache.storage.vectors import VectorIndex
 
 SEARCH_ROUNDS = (16, 256)  # candidates asked for: more only where some before them were out of date
@@ -30,14 +30,32 @@ class _Partition:
 
     index: VectorIndex
     last_id: int = 0
-    cases: OrderedDict[int, Case] = field(default_factory=OrderedDict)
+    cases: OrderedDict[int, _Kept] = field(default_factory=OrderedDict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """One of them, and what its entry says of it."""
+
+    key: str
+    partition: str
+    created_at: float
+    case: Case
 
 
 class SemanticIndex:
     """The vectors of the stored questions, one index for each partition, derived from the entries as they are asked."""
 
-    def __init__(self, entries: Entries, embedder: Embedder, policy: HitPolicy, learned: Learned | None = None) -> None:
+    def __init__(
+        self,
+        entries: Entries,
+        embedder: Embedder,
+        policy: HitPolicy,
+        read_text: ReadTexts,
+        learned: Learned | None = None,
+    ) -> None:
         self._entries, self._policy, self._learned = entries, policy, learned
+        self._read_text = read_text
         self._vectors = RememberedVectors(embedder)
         self._rules = ByRules(self._vectors)
         self._judge: Judge = ByConfidence(self._vectors, learned) if learned else self._rules
@@ -55,12 +73,12 @@ class SemanticIndex:
             return None
         return State.of(asked.dialogue, self._vectors, self._learned.digest if self._learned else None)
 
-    def near(self, asked: Asked, state: State, refusals: list[str]) -> Iterator[int]:
+    def near(self, partition: str, asked: Asked, state: State, refusals: list[str]) -> Iterator[int]:
         """The ids of what lies nearest, nearest first; more of them where the nearest were out of date."""
         seen: set[int] = set()
         for count in SEARCH_ROUNDS:
             with self._lock:
-                found = self._open(self.partition(asked)).index.lookup(state.vector, count)
+                found = self._open(partition).index.lookup(state.vector, count)
             floor = MIN_MEANING if self._learned and not asked.dialogue.is_chinese else -1.0
             new = [id for id, similarity in found if id not in seen and similarity >= floor]
             if found and not seen and not new:
@@ -71,36 +89,46 @@ class SemanticIndex:
                 return
 
     def judge(
-        self, entry: Entry, asked: Asked, state: State, age_seconds: float, policy: HitPolicy | None = None
+        self, partition: str, id: int, asked: Asked, state: State, now: float, policy: HitPolicy | None = None
     ) -> tuple[float, str | None]:
-        """The similarity of the two questions, and why the stored answer is none for the one asked, or None.
+        """The similarity of the two questions, and why the stored answer is none for the one asked, or None. `policy`:
+        another than its own.
 
-        `policy`: another than its own.
+        What was judged lately is not read from the store again: the caller reads what is accepted, and sees whether it
+        is still there.
         """
-        if entry.state is None:
-            return 0.0, "exact_only"
-        stored = self._case(entry, len(state.question))
-        similarity = cosine(state.question, stored.state.question)
-        ruling = self.rule(Case(asked.told, state), stored, age_seconds, policy)
+        kept = self._kept(partition, id, len(state.question))
+        if isinstance(kept, str):
+            return 0.0, kept
+        similarity = cosine(state.question, kept.case.state.question)
+        if kept.key == asked.key:
+            return similarity, "same_key"
+        ruling = self.rule(Case(asked.told, state), kept.case, max(0.0, now - kept.created_at), policy)
         if ruling.refusal:
             return similarity, ruling.refusal
-        return similarity, "reported_wrong" if self._is_reported(entry, asked, state, stored.state) else None
+        return similarity, "reported_wrong" if self._is_reported(kept, asked, state) else None
 
     def rule(self, asked: Case, stored: Case, age_seconds: float, policy: HitPolicy | None = None) -> Ruling:
         """Whether one has the answer to the other, but for what was reported."""
         is_chinese = asked.dialogue.is_chinese or stored.dialogue.is_chinese
         return (self._rules if is_chinese else self._judge).judge(asked, stored, age_seconds, policy or self._policy)
 
-    def _case(self, entry: Entry, dimension: int) -> Case:
-        """A stored dialogue, with what was read from it when it was judged before."""
+    def _kept(self, partition: str, id: int, dimension: int) -> _Kept | str:
+        """A stored dialogue, with what was read from it when it was judged before; "gone" where it is not there."""
         with self._lock:
-            cases = self._open(entry.partition).cases
-            if entry.id not in cases:
-                cases[entry.id] = Case(Told(entry.dialogue), State.from_bytes(entry.state or b"", dimension))
-            cases.move_to_end(entry.id)
+            cases = self._open(partition).cases
+            if id in cases:
+                cases.move_to_end(id)
+                return cases[id]
+        entry = self._entries.by_id(id)
+        if entry is None or entry.state is None:
+            return "gone" if entry is None else "exact_only"
+        case = Case(Told(replace(entry.dialogue, read=self._read_text)), State.from_bytes(entry.state, dimension))
+        with self._lock:
+            kept = cases[id] = _Kept(entry.key, partition, entry.created_at, case)
             if len(cases) > MAX_CASES:
                 cases.popitem(last=False)
-            return cases[entry.id]
+        return kept
 
     def forget(self, ids: Iterable[int]) -> None:
         ids = list(ids)
@@ -115,6 +143,7 @@ class SemanticIndex:
         with self._lock:
             self._partitions.clear()
         self._vectors.clear()
+        self._read_text.clear()
 
     def _open(self, key: str) -> _Partition:
         """A partition's index, brought up to date with the store. The lock is held."""
@@ -130,10 +159,10 @@ class SemanticIndex:
             self._partitions.popitem(last=False)
         return known
 
-    def _is_reported(self, entry: Entry, asked: Asked, state: State, stored: State) -> bool:
+    def _is_reported(self, kept: _Kept, asked: Asked, state: State) -> bool:
         """Whether this answer was called wrong for this question, or for one nearer to it than the answer's own."""
-        own = cosine(state.vector, stored.vector)
-        for key, raw in self._entries.wrong_for(entry.key, entry.partition):
+        own = cosine(state.vector, kept.case.state.vector)
+        for key, raw in self._entries.wrong_for(kept.key, kept.partition):
             near = raw and cosine(state.vector, State.from_bytes(raw, len(state.question)).vector) >= own
             if key == asked.key or near:
                 return True
