@@ -53,6 +53,7 @@ FLOORS = (
         "smartcache.seen",
         "smartcache.intervals",
         "smartcache.shadow",
+        "smartcache.verifying",
     ),
     ("smartcache.storage",),
     ("smartcache.layers",),
