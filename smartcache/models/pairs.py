@@ -1,4 +1,4 @@
-"""A verifier from any model that classifies pairs of texts: entailment, duplicate questions, a cross-encoder's score."""
+"""A verifier from any model that classifies pairs: entailment, duplicate questions, a cross-encoder's score."""
 
 from __future__ import annotations
 
