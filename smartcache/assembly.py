@@ -18,8 +18,10 @@ from smartcache.layers.answers import AnswerLayer, Limits
 from smartcache.layers.chunks import RetrievalCache
 from smartcache.layers.semantic import SemanticIndex
 from smartcache.layers.shadow import Shadow
+from smartcache.layers.verifying import Verification
 from smartcache.policy import HitPolicy
 from smartcache.storage.entries import Entries
+from smartcache.verifying import Verifier, VerifyWhen, checked_policy
 
 Mode = Literal["semantic", "exact"]
 _EMBEDDER = ("name", "dimension", "max_tokens", "count_tokens", "__call__")
@@ -39,6 +41,7 @@ class Parts:
     desk: Desk
     flights: Flights
     shadow: Shadow | None
+    verification: Verification | None
 
 
 def assemble(
@@ -50,6 +53,8 @@ def assemble(
     events: Events,
     cache_sampled: bool,
     shadow: bool,
+    verifier: Verifier | None,
+    verify: VerifyWhen,
 ) -> Parts:
     """The parts, over the database at `path`. In "exact" mode no embedder is used, nor loaded."""
     if mode not in ("semantic", "exact"):
@@ -58,13 +63,14 @@ def assemble(
         raise TypeError(f"embedder has no {wrong}: pass an Embedder, such as smartcache.models.SentenceEmbedder(path)")
     if policy is not None and not hasattr(policy, "accepts"):
         raise TypeError(f"policy has no accepts: pass a HitPolicy, such as ThresholdPolicy(0.9), not {policy!r}")
+    policy = policy or CalibratedPolicy()
+    doubting = checked_policy(policy, verifier, verify) if verifier else None
     used = (embedder or _bundled_embedder()) if mode == "semantic" else None
     entries = Entries(
         path, strict=events.strict, on_damage=lambda error: events.emit("trouble", "damaged", error=error)
     )
     knowledge, forgets, read_text = Knowledge(), Forgets(), ReadTexts()
     entries.load_knowledge(knowledge)
-    policy = policy or CalibratedPolicy()
     learned = policy.learned_for(used.name) if used and isinstance(policy, CalibratedPolicy) else None
     semantic = SemanticIndex(entries, used, policy, read_text, learned) if used else None
     answers = AnswerLayer(entries, knowledge, forgets, events, semantic, limits)
@@ -79,6 +85,7 @@ def assemble(
         Desk(knowledge, forgets, events, read_text, cache_sampled=cache_sampled),
         Flights(on_given_up=lambda: events.emit("miss", "given_up")),
         Shadow(answers, entries, events, used, policy, limits.clock) if shadow else None,
+        Verification(answers, events, doubting, verifier, verify) if doubting and verifier else None,
     )
 
 

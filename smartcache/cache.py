@@ -21,6 +21,7 @@ from smartcache.policy import HitPolicy
 from smartcache.scopes import astream_within, awithin, stream_within, within
 from smartcache.types import Answer, Chunk, Request, Turn
 from smartcache.upkeep import Upkeep
+from smartcache.verifying import Verifier, VerifyWhen
 
 MAX_RECHECKS = 3  # searches a lookup may ask for, to see whether what it found is still supported
 
@@ -47,6 +48,8 @@ class SmartCache(Upkeep):
         strict: bool = False,
         cache_sampled: bool = False,
         shadow: bool = False,
+        verifier: Verifier | None = None,
+        verify: VerifyWhen = "before",
     ) -> Self:
         """A cache in memory, or in the file `path` (in `smartcache.db` where `path` is a folder).
 
@@ -54,10 +57,13 @@ class SmartCache(Upkeep):
         `ttl_seconds`: how long an answer lives by `clock`, None for ever. `on_event` is told of each Event. `strict`
         raises the cache's own trouble instead of counting it. `cache_sampled` also keeps answers to requests that ask
         for a draw (temperature above 0). `shadow` serves nothing and records what would have been served: every answer
-        is the model's, see `shadow_records`. Raises ForeignStore where `path` is another program's file.
+        is the model's, see `shadow_records`. `verifier(asked, stored)` is asked about what the policy only doubts:
+        "before" that may be served, or "after", while the model answers; see `smartcache.verifying`. Raises
+        ForeignStore where `path` is another program's file.
         """
         limits = Limits(max_entries, max_bytes, ttl_seconds, clock)
-        return cls(assemble(path, embedder, policy, mode, limits, Events(on_event, strict), cache_sampled, shadow))
+        events = Events(on_event, strict)
+        return cls(assemble(path, embedder, policy, mode, limits, events, cache_sampled, shadow, verifier, verify))
 
     def _path(self, asked: Asked, search: object, restore: paths.Restore | None) -> Path[Answer]:
         """One request, top to bottom: exact answer, semantic answer, search, context, model, store."""
@@ -74,10 +80,13 @@ class SmartCache(Upkeep):
         if self._shadow:
             yield from self._watch(asked, search, self._shadow)
             return None
+        layer = self._verification or self._answers
         with self._events.lookup() as outcome:
-            for tried, hit in enumerate(self._answers.lookup(asked, outcome.refusals)):
+            for tried, hit in enumerate(layer.lookup(asked, outcome.refusals)):
                 if not (basis := (yield from self._supported(hit, asked, search, tried < MAX_RECHECKS))):
                     outcome.refusals.append("stale")
+                elif self._verification and hit.is_doubtful:
+                    self._verification.check(asked, hit, outcome.refusals)
                 elif self._restores(answer := self._answers.serve(hit, basis), restore):
                     outcome.layer = hit.layer
                     return answer

@@ -10,6 +10,7 @@ from smartcache.learned import NOTHING, Learned
 from smartcache.policy import Candidate, ThresholdPolicy
 
 MAX_WRONG = 0.012  # of a hundred hits, about one
+DOUBTFUL_WRONG = 0.10  # what a policy of that bound would serve is worth verifying
 
 
 class CalibratedPolicy:
@@ -43,7 +44,16 @@ class CalibratedPolicy:
         return self._used
 
     def accepts(self, candidate: Candidate) -> bool:
+        return self._accepts(candidate, self._max_wrong(candidate))
+
+    def is_doubtful(self, candidate: Candidate) -> bool:
+        """Confident enough for a bound of 0.10, where the bound is above 0."""
         max_wrong = self._max_wrong(candidate)
+        if candidate.confidence is None:
+            return max_wrong > 0 and self._otherwise.is_doubtful(candidate)
+        return max_wrong > 0 and self._accepts(candidate, max(max_wrong, DOUBTFUL_WRONG))
+
+    def _accepts(self, candidate: Candidate, max_wrong: float) -> bool:
         if candidate.confidence is None:
             return max_wrong > 0 and self._otherwise.accepts(candidate)
         return candidate.confidence >= self.min_confidence(candidate.histories, max_wrong)

@@ -122,6 +122,11 @@ class Dialogue:
         """What to search the knowledge base for: the question, after what the user said before if it leans on it."""
         return "\n".join([*([self.said] if self.said else []), self.question])
 
+    @property
+    def transcript(self) -> str:
+        """The whole of it as text, a line a turn: what a language model can be asked about."""
+        return "\n".join(f"{role}: {text}" for role, text in (*self.history, ("user", self.question)))
+
     @cached_property
     def facts(self) -> Facts:
         """The hard facts of the question and of what it leans on."""

@@ -13,12 +13,15 @@ from typing import Literal
 
 log = logging.getLogger("smartcache")
 
-Kind = Literal["hit", "miss", "bypass", "stored", "not_stored", "evicted", "invalidated", "reported_wrong", "trouble"]
+Kind = Literal[
+    "hit", "miss", "bypass", "stored", "not_stored", "evicted", "invalidated", "reported_wrong", "verified", "trouble"
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened. `reason` is the layer of a hit, or why it was a miss, a bypass, not stored, trouble.
+    """One thing that happened. `reason` is the layer of a hit, or why it was a miss, a bypass, not stored, trouble;
+    of `verified`, how it ended: same, different, failed, dropped.
 
     `seconds`: what the lookup took. `count`: entries concerned. `error`: what went wrong, for trouble.
     """
@@ -45,6 +48,7 @@ class Stats:
     evicted: int
     invalidated: int
     reported_wrong: int
+    verified: Mapping[str, int]
     troubles: Mapping[str, int]
     entries: int
     bytes: int
@@ -138,6 +142,7 @@ class Events:
             evicted=sum(self.counts("evicted").values()),
             invalidated=sum(self.counts("invalidated").values()),
             reported_wrong=sum(self.counts("reported_wrong").values()),
+            verified=self.counts("verified"),
             troubles=self.counts("trouble"),
             entries=entries,
             bytes=bytes,

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from smartcache.types import Answer
 
+DOUBT = 0.10  # of similarity: so far below a threshold is worth verifying
 ROUNDING = 1e-5  # unit vectors in float32: the same text in another batch
 
 
@@ -37,7 +38,10 @@ class Candidate:
 
 
 class HitPolicy(Protocol):
-    """Asked of the whole first; of one it accepts, again with a `focus_similarity` where there is one."""
+    """Asked of the whole first; of one it accepts, again with a `focus_similarity` where there is one.
+
+    With a verifier, its `is_doubtful(candidate)` says of what it does not accept whether that is worth verifying.
+    """
 
     def accepts(self, candidate: Candidate, /) -> bool: ...
 
@@ -60,11 +64,18 @@ class ThresholdPolicy:
         self.min_named_similarity = _threshold("min_named_similarity", named)
 
     def accepts(self, candidate: Candidate) -> bool:
+        return self._reaches(candidate, ROUNDING)
+
+    def is_doubtful(self, candidate: Candidate) -> bool:
+        """Near by thresholds that are 0.10 lower."""
+        return self._reaches(candidate, DOUBT + ROUNDING)
+
+    def _reaches(self, candidate: Candidate, margin: float) -> bool:
         focus = candidate.similarity if candidate.focus_similarity is None else candidate.focus_similarity
         context = 1.0 if candidate.context_similarity is None else candidate.context_similarity
-        near = min(candidate.similarity, focus) >= self.min_similarity - ROUNDING
+        near = min(candidate.similarity, focus) >= self.min_similarity - margin
         min_context = self.min_named_similarity if candidate.same_names else self.min_context_similarity
-        return near and context >= min_context - ROUNDING
+        return near and context >= min_context - margin
 
 
 def _threshold(name: str, value: float) -> float:

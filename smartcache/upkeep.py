@@ -25,6 +25,7 @@ class Upkeep:
         self._events, self._entries, self._knowledge = parts.events, parts.entries, parts.knowledge
         self._answers, self._retrievals = parts.answers, parts.retrievals
         self._desk, self._flights, self._shadow = parts.desk, parts.flights, parts.shadow
+        self._verification = parts.verification
 
     def recognise(self, text: str) -> Recognised:
         """Which of the passages that searches found lately a prompt holds: its evidence, where only text is left."""
@@ -79,6 +80,8 @@ class Upkeep:
         self._retrievals.forget(scope, chunk_ids)
         if self._shadow:
             self._shadow.forget_texts()
+        if self._verification:
+            self._verification.forget_texts()
 
     def seen_most(self, limit: int = 10) -> list[SeenPrompt]:
         """The system prompts that most stored requests began with, scope by scope, for `LocalModel.warm`; over the
@@ -103,6 +106,8 @@ class Upkeep:
 
     def close(self) -> None:
         """Writes what is pending. A closed cache stores and finds nothing; requests go to the model."""
+        if self._verification:
+            self._verification.close()
         with self._events.fail_open("close"):
             self._entries.close()
 

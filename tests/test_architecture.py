@@ -53,6 +53,7 @@ FLOORS = (
         "smartcache.seen",
         "smartcache.intervals",
         "smartcache.shadow",
+        "smartcache.verifying",
     ),
     ("smartcache.storage",),
     ("smartcache.layers",),
@@ -237,6 +238,7 @@ def test_every_shipped_package_says_that_it_is_typed() -> None:
 def test_the_public_names_are_those_that_are_documented() -> None:
     assert set(smartcache.__all__) == {
         "Answer",
+        "CalibratedPolicy",
         "Candidate",
         "Chunk",
         "ChunkRef",

@@ -37,11 +37,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A stored answer that may be served if the knowledge base still supports it."""
+    """A stored answer that may be served if the knowledge base still supports it, and, where it `is_doubtful`, a
+    verifier."""
 
     entry: Entry
     layer: Literal["exact", "semantic"]
     similarity: float
+    is_doubtful: bool = False
 
 
 class AnswerLayer:
@@ -102,6 +104,15 @@ class AnswerLayer:
         """Keeps what would have been served; None where its scope was forgotten meanwhile."""
         with self._writing:
             return None if self.is_forgotten(asked) else self._entries.store_shadow(record)
+
+    def store_verified(self, asked: Asked, hit: Hit, verifier: str) -> None:
+        """Keeps that a verifier found two requests to have one answer, unless their scope was forgotten meanwhile."""
+        with self._writing:
+            if not self.is_forgotten(asked):
+                self._entries.store_verified(asked.key, hit.entry.key, verifier)
+
+    def is_verified(self, asked: Asked, hit: Hit, verifier: str) -> bool:
+        return self._entries.is_verified(asked.key, hit.entry.key, verifier)
 
     def is_forgotten(self, asked: Asked) -> bool:
         """Whether what was asked was to be forgotten since it was."""

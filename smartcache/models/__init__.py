@@ -10,14 +10,24 @@ from smartcache.errors import MissingExtra
 if TYPE_CHECKING:
     from smartcache.models.bundled import bundled_embedder, bundled_model_path
     from smartcache.models.local import LocalModel, Usage
+    from smartcache.models.pairs import PairClassifier
     from smartcache.models.runs import Generation
     from smartcache.models.sentence import SentenceEmbedder
 
-__all__ = ["Generation", "LocalModel", "SentenceEmbedder", "Usage", "bundled_embedder", "bundled_model_path"]
+__all__ = [
+    "Generation",
+    "LocalModel",
+    "PairClassifier",
+    "SentenceEmbedder",
+    "Usage",
+    "bundled_embedder",
+    "bundled_model_path",
+]
 
 _HOMES = {
     "Generation": "runs",
     "LocalModel": "local",
+    "PairClassifier": "pairs",
     "SentenceEmbedder": "sentence",
     "Usage": "local",
     "bundled_embedder": "bundled",

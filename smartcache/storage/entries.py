@@ -21,6 +21,7 @@ from smartcache.types import KnowledgeUpdate
 
 MAX_UNWRITTEN_USES = 500
 MAX_SHADOW_RECORDS = 20_000
+MAX_VERIFIED_PAIRS = 20_000
 
 
 class Entries:
@@ -117,6 +118,8 @@ class Entries:
         """Leaves no trace of what was forgotten: not in the write-ahead log, nor the vectors of its wrong questions."""
         with self._transaction() as connection:
             connection.execute("UPDATE wrong SET state = NULL WHERE answer NOT IN (SELECT key FROM answers)")
+            gone = "one NOT IN (SELECT key FROM answers) AND other NOT IN (SELECT key FROM answers)"
+            connection.execute(f"DELETE FROM verified WHERE {gone}")
         with self._lock:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -218,11 +221,23 @@ class Entries:
         """Notes that the answer under key `answer` is wrong for the request with key and state `asked`."""
         with self._transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO wrong VALUES (?, ?, ?, ?)", (asked, answer, partition, state))
+            connection.execute("DELETE FROM verified WHERE one = ? AND other = ?", sorted((asked, answer)))
 
     def wrong_for(self, answer: str, partition: str) -> list[tuple[str, bytes | None]]:
         """(key, state) of the requests that the answer was wrong for; a state of another partition is None."""
         state = "CASE WHEN partition = ? THEN state END"  # its vectors may be another embedder's
         return self._all(f"SELECT asked, {state} FROM wrong WHERE answer = ?", partition, answer)
+
+    def store_verified(self, asked: str, answer: str, verifier: str) -> None:
+        """Keeps that the requests with these keys have one answer, the last `MAX_VERIFIED_PAIRS` of such pairs."""
+        with self._transaction() as connection:
+            pair = (*sorted((asked, answer)), verifier)
+            id = connection.execute("INSERT OR REPLACE INTO verified VALUES (?, ?, ?)", pair).lastrowid or 0
+            connection.execute("DELETE FROM verified WHERE rowid <= ?", (id - MAX_VERIFIED_PAIRS,))
+
+    def is_verified(self, asked: str, answer: str, verifier: str) -> bool:
+        pair = (*sorted((asked, answer)), verifier)
+        return bool(self._all("SELECT 1 FROM verified WHERE one = ? AND other = ? AND verifier = ?", *pair))
 
     def store_shadow(self, record: ShadowRecord) -> int:
         """Keeps what would have been served, the last `MAX_SHADOW_RECORDS` of them, and returns its id."""

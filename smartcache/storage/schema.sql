@@ -36,6 +36,11 @@ CREATE TABLE IF NOT EXISTS wrong (
     state BLOB,                             -- of the request that got it
     PRIMARY KEY (asked, answer)
 );
+CREATE TABLE IF NOT EXISTS verified (       -- requests that were found to have one answer; it may be stored for either
+    one TEXT NOT NULL, other TEXT NOT NULL, -- their keys, in order
+    verifier TEXT NOT NULL,                 -- the name of what found it
+    PRIMARY KEY (one, other, verifier)
+);
 CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS shadow (         -- what shadow mode would have served: figures, and no text
     id INTEGER PRIMARY KEY AUTOINCREMENT,
