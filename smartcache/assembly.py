@@ -15,9 +15,11 @@ from smartcache.flights import Flights
 from smartcache.knowledge import Knowledge
 from smartcache.layers.answers import AnswerLayer, Limits
 from smartcache.layers.chunks import RetrievalCache
+from smartcache.layers.explaining import Explainer
 from smartcache.layers.semantic import SemanticIndex
 from smartcache.layers.shadow import Shadow
 from smartcache.policy import HitPolicy
+from smartcache.recalibrated import Recalibrated
 from smartcache.storage.entries import Entries
 
 Mode = Literal["semantic", "exact"]
@@ -38,6 +40,7 @@ class Parts:
     desk: Desk
     flights: Flights
     shadow: Shadow | None
+    explainer: Explainer
 
 
 def assemble(
@@ -63,10 +66,13 @@ def assemble(
     )
     knowledge, forgets = Knowledge(), Forgets()
     entries.load_knowledge(knowledge)
-    policy = policy or CalibratedPolicy()
-    learned = policy.learned_for(used.name) if used and isinstance(policy, CalibratedPolicy) else None
+    policy, own, learned = policy or CalibratedPolicy(), None, None
+    if used and isinstance(policy, CalibratedPolicy):
+        learned = policy.learned_for(used.name)
+        entries.hits.scale = learned.name if learned else used.name
+        policy = own = Recalibrated(policy, lambda: entries.evidence(limits.clock()))
     semantic = SemanticIndex(entries, used, policy, learned) if used else None
-    answers = AnswerLayer(entries, knowledge, forgets, events, semantic, limits)
+    answers = AnswerLayer(entries, knowledge, forgets, events, semantic, limits, own)
     return Parts(
         mode,
         used,
@@ -78,6 +84,7 @@ def assemble(
         Desk(knowledge, forgets, events, cache_sampled=cache_sampled),
         Flights(on_given_up=lambda: events.emit("miss", "given_up")),
         Shadow(answers, entries, events, used, policy, limits.clock) if shadow else None,
+        Explainer(entries, knowledge, semantic, own, limits),
     )
 
 

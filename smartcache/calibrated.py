@@ -36,7 +36,7 @@ class CalibratedPolicy:
         self.by_intent = {intent: _bound(bound) for intent, bound in (by_intent or {}).items()}
         self._own = None if weights is None else Learned.load(weights)
         self._used: Learned | None = self._own
-        self._otherwise = ThresholdPolicy()
+        self.otherwise = ThresholdPolicy()
 
     def learned_for(self, embedder: str) -> Learned | None:
         """The weights for the vectors of the embedder of that name, None where there are none."""
@@ -45,9 +45,9 @@ class CalibratedPolicy:
         return self._used
 
     def accepts(self, candidate: Candidate) -> bool:
-        max_wrong = self._max_wrong(candidate)
+        max_wrong = self.max_wrong_of(candidate)
         if candidate.confidence is None:
-            return max_wrong > 0 and self._otherwise.accepts(candidate)
+            return max_wrong > 0 and self.otherwise.accepts(candidate)
         return candidate.confidence >= self.min_confidence(candidate.histories, max_wrong)
 
     def min_confidence(self, histories: int, max_wrong: float | None = None) -> float:
@@ -57,7 +57,8 @@ class CalibratedPolicy:
         curve = self._used.curves[histories] if self._used else Curve((), (), ())
         return _threshold(curve, self.max_wrong if max_wrong is None else max_wrong)
 
-    def _max_wrong(self, candidate: Candidate) -> float:
+    def max_wrong_of(self, candidate: Candidate) -> float:
+        """The bound that holds for what is asked."""
         return self.by_intent.get(intent_of(candidate.asked), self.max_wrong) if self.by_intent else self.max_wrong
 
 

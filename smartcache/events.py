@@ -13,7 +13,9 @@ from typing import Literal
 
 log = logging.getLogger("smartcache")
 
-Kind = Literal["hit", "miss", "bypass", "stored", "not_stored", "evicted", "invalidated", "reported_wrong", "trouble"]
+Kind = Literal[
+    "hit", "miss", "bypass", "stored", "not_stored", "evicted", "invalidated", "reported_wrong", "bar_raised", "trouble"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Stats:
     evicted: int
     invalidated: int
     reported_wrong: int
+    bar_raised: Mapping[str, int]
     troubles: Mapping[str, int]
     entries: int
     bytes: int
@@ -138,6 +141,7 @@ class Events:
             evicted=sum(self.counts("evicted").values()),
             invalidated=sum(self.counts("invalidated").values()),
             reported_wrong=sum(self.counts("reported_wrong").values()),
+            bar_raised=self.counts("bar_raised"),
             troubles=self.counts("trouble"),
             entries=entries,
             bytes=bytes,

@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from smartcache.asked import Asked
 from smartcache.dialogue import partition_key, unseen_reason
 from smartcache.embedding import Embedder, RememberedVectors, Vector, cosine
-from smartcache.layers.judging import ByConfidence, ByRules, Case, Judge, Ruling
+from smartcache.layers.judging import ByConfidence, ByRules, Case, Judge, Ruling, near_signals, signals_of
 from smartcache.learned import MIN_MEANING, Learned
 from smartcache.policy import HitPolicy
-from smartcache.signals import Told
+from smartcache.signals import Signals, Told
 from smartcache.state import State
 from smartcache.storage.entries import Entries
 from smartcache.storage.rows import Entry
@@ -37,7 +37,7 @@ class SemanticIndex:
     """The vectors of the stored questions, one index for each partition, derived from the entries as they are asked."""
 
     def __init__(self, entries: Entries, embedder: Embedder, policy: HitPolicy, learned: Learned | None = None) -> None:
-        self._entries, self._policy, self._learned = entries, policy, learned
+        self._entries, self._policy, self.learned = entries, policy, learned
         self._vectors = RememberedVectors(embedder)
         self._rules = ByRules(self._vectors)
         self._judge: Judge = ByConfidence(self._vectors, learned) if learned else self._rules
@@ -45,7 +45,7 @@ class SemanticIndex:
         self._lock = threading.RLock()
 
     def partition(self, asked: Asked) -> str:
-        return partition_key(asked.request, self._vectors.embedder, self._learned.name if self._learned else "")
+        return partition_key(asked.request, self._vectors.embedder, self.learned.name if self.learned else "")
 
     def state(self, asked: Asked, refusals: list[str]) -> State | None:
         """The vectors of what is asked, or None, the reason added to `refusals`, where they cannot stand for it."""
@@ -53,7 +53,7 @@ class SemanticIndex:
         if unseen:
             refusals.append(unseen)
             return None
-        return State.of(asked.dialogue, self._vectors, self._learned.digest if self._learned else None)
+        return State.of(asked.dialogue, self._vectors, self.learned.digest if self.learned else None)
 
     def near(self, asked: Asked, state: State, refusals: list[str]) -> Iterator[int]:
         """The ids of what lies nearest, nearest first; more of them where the nearest were out of date."""
@@ -61,7 +61,7 @@ class SemanticIndex:
         for count in SEARCH_ROUNDS:
             with self._lock:
                 found = self._open(self.partition(asked)).index.lookup(state.vector, count)
-            floor = MIN_MEANING if self._learned and not asked.dialogue.is_chinese else -1.0
+            floor = MIN_MEANING if self.learned and not asked.dialogue.is_chinese else -1.0
             new = [id for id, similarity in found if id not in seen and similarity >= floor]
             if found and not seen and not new:
                 refusals.append("far")
@@ -72,26 +72,38 @@ class SemanticIndex:
 
     def judge(
         self, entry: Entry, asked: Asked, state: State, age_seconds: float, policy: HitPolicy | None = None
-    ) -> tuple[float, str | None]:
-        """The similarity of the two questions, and why the stored answer is none for the one asked, or None.
+    ) -> tuple[float, Ruling]:
+        """The similarity of the two questions, and whether the stored answer is one for the one asked.
 
         `policy`: another than its own.
         """
         if entry.state is None:
-            return 0.0, "exact_only"
-        stored = self._case(entry, len(state.question))
+            return 0.0, Ruling("exact_only")
+        stored = self.case(entry, len(state.question))
         similarity = cosine(state.question, stored.state.question)
         ruling = self.rule(Case(asked.told, state), stored, age_seconds, policy)
-        if ruling.refusal:
-            return similarity, ruling.refusal
-        return similarity, "reported_wrong" if self._is_reported(entry, asked, state, stored.state) else None
+        if ruling.refusal is None and self._is_reported(entry, asked, state, stored.state):
+            ruling = replace(ruling, refusal="reported_wrong")
+        return similarity, ruling
 
     def rule(self, asked: Case, stored: Case, age_seconds: float, policy: HitPolicy | None = None) -> Ruling:
         """Whether one has the answer to the other, but for what was reported."""
         is_chinese = asked.dialogue.is_chinese or stored.dialogue.is_chinese
         return (self._rules if is_chinese else self._judge).judge(asked, stored, age_seconds, policy or self._policy)
 
-    def _case(self, entry: Entry, dimension: int) -> Case:
+    def nearest(self, asked: Asked, state: State, count: int) -> list[int]:
+        """The ids of what lies nearest, however far."""
+        with self._lock:
+            return [id for id, _ in self._open(self.partition(asked)).index.lookup(state.vector, count)]
+
+    def signals(self, asked: Case, stored: Case) -> Signals | None:
+        """All that is weighed of a pair; None where rules decide."""
+        if self.learned is None or asked.dialogue.is_chinese or stored.dialogue.is_chinese:
+            return None
+        known = near_signals(asked.state, stored.state) | asked.told.shares(stored.told)
+        return signals_of(asked, stored, known, self._vectors)
+
+    def case(self, entry: Entry, dimension: int) -> Case:
         """A stored dialogue, with what was read from it when it was judged before."""
         with self._lock:
             cases = self._open(entry.partition).cases

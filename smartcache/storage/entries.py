@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from smartcache.errors import DamagedStore, StoreError
+from smartcache.evidence import Evidence, Place
 from smartcache.knowledge import Basis, Fact, Growth, Knowledge
 from smartcache.shadow import ShadowRecord
 from smartcache.storage.columns import basis_from, from_column, to_column
 from smartcache.storage.database import connect, file_in, set_aside, usable
+from smartcache.storage.hits import HitCounts
 from smartcache.storage.rows import Entry, entry_from, fields_of, size_bytes
 from smartcache.types import KnowledgeUpdate
 
@@ -42,6 +44,7 @@ class Entries:
         self._on_damage = on_damage
         self._lock = threading.RLock()
         self._uses: dict[int, float] = {}
+        self.hits = HitCounts()
         self._unwritten: list[KnowledgeUpdate] = []
         self._is_closed, self._last_count, self._last_bytes = False, 0, 0
         self.is_gone = False  # closed, and in no file
@@ -100,10 +103,12 @@ class Entries:
                 changed = (fields["basis"], fields["checksum"], id)
                 connection.execute("UPDATE answers SET basis = ?, checksum = ? WHERE id = ?", changed)
 
-    def use(self, id: int, at: float) -> None:
-        """Notes that an entry was served; written in bulk."""
+    def use(self, id: int, at: float, place: Place | None = None) -> None:
+        """Notes that an entry was served, and how surely where it was a near one; written in bulk."""
         with self._lock:
             self._uses[id] = at
+            if place:
+                self.hits.note(place, at)
             if len(self._uses) >= MAX_UNWRITTEN_USES:
                 self._write_uses()
 
@@ -214,10 +219,24 @@ class Entries:
         counted = self._all("SELECT value FROM counters WHERE name = 'knowledge'")
         knowledge.load(facts, growth, int(counted[0][0]) if counted else 0)
 
-    def store_wrong(self, asked: str, answer: str, partition: str, state: bytes | None) -> None:
-        """Notes that the answer under key `answer` is wrong for the request with key and state `asked`."""
+    def store_wrong(
+        self, asked: str, answer: str, partition: str, state: bytes | None, place: Place | None = None, at: float = 0.0
+    ) -> None:
+        """Notes that the answer under key `answer` is wrong for the request with key and state `asked`; a near hit
+        (`place`) is counted once."""
         with self._transaction() as connection:
+            pair = connection.execute("SELECT 1 FROM wrong WHERE asked = ? AND answer = ?", (asked, answer))
+            self.hits.write(connection, None if pair.fetchone() else place, at)
             connection.execute("INSERT OR REPLACE INTO wrong VALUES (?, ?, ?, ?)", (asked, answer, partition, state))
+
+    def evidence(self, now: float) -> Evidence:
+        """What the near hits of every process came to."""
+        with self._lock:
+            return self.hits.evidence(self._all, now)
+
+    def forget_evidence(self) -> None:
+        with self._transaction() as connection:
+            self.hits.forget(connection)
 
     def wrong_for(self, answer: str, partition: str) -> list[tuple[str, bytes | None]]:
         """(key, state) of the requests that the answer was wrong for; a state of another partition is None."""
@@ -267,6 +286,7 @@ class Entries:
             version = self._read_version()
             if version != self._version:
                 self.load_knowledge(knowledge)
+                self.hits.expire()
                 self._version = version
 
     def close(self) -> None:
@@ -315,6 +335,7 @@ class Entries:
             with self._transaction() as connection:
                 rows = [(at, id) for id, at in uses.items()]
                 connection.executemany("UPDATE answers SET used_at = max(used_at, ?) WHERE id = ?", rows)
+                self.hits.write(connection)
 
     def _read_version(self) -> int:
         return int(self._all("PRAGMA data_version")[0][0])
