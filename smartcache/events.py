@@ -15,7 +15,7 @@ log = logging.getLogger("smartcache")
 
 Kind = Literal[
     "hit", "miss", "bypass", "stored", "not_stored", "evicted", "invalidated", "reported_wrong", "bar_raised", "trouble"
-]
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,8 @@ def _others(told: Told, other: Told) -> str:
     """The words of a question that the other lacks, as they are written; names and numbers were told already."""
     words = re.findall(r"[^\W_]+(?:[-'][^\W_]+)*", told.dialogue.question)
     known = told.question.hard | {told.asks}
-    own = [word for word in words if weighty_stems(word) - other.weighty and word.lower() not in known]
+    heard = other.weighty | other.all_words
+    own = [word for word in words if weighty_stems(word) - heard and word.lower() not in known]
     return _listed([f"“{word}”" for word in dict.fromkeys(own)][:MAX_NAMED])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,15 @@ from rich.text import Text
 
 from smartcache import Answer, Embedder, Request, SmartCache, Turn
 from smartcache.command.kept import opened, trouble_told
+from smartcache.command.settings import settings_of
 from smartcache.explained import Explained
-from smartcache.keys import parts
 from smartcache.lexical import ByScript
 from smartcache.storage.entries import Entries
+from smartcache.types import Role
 
 MAX_READ_REQUESTS = 1_000
-MAX_SETTINGS = 20  # of model, system prompt and options
-_ROLE = re.compile(r"\s*(user|assistant|system)\s*:\s*", re.I)
+MAX_SETTINGS = 20
+_ROLE = re.compile(r"\s*(user|assistant)\s*:\s*", re.I)
 _BREAK = re.compile(r"\n| \| ")
 
 
@@ -33,20 +34,20 @@ def explained_pair(asked: str, stored: str, embedder: Embedder) -> tuple[Explain
 
 
 def explained(
-    file: Path, ask: str, before: Sequence[str], scope: str | None, embedder: Embedder, count: int
+    file: Path, ask: str, before: Sequence[str], scope: str | None, load_embedder: Callable[[], Embedder], count: int
 ) -> tuple[Explained, ...]:
     """What is nearest in a cache file, under each setting (scope, model, options, system prompt) that was used last.
     Raises NoCacheFile where there is none."""
     with opened(file):
         pass  # what is wrong with it is told in a line
-    turns = turns_of([*before, ask])
+    turns, found, embedder = turns_of([*before, ask]), list[Explained](), load_embedder()
     with trouble_told(file, "name another file"):
-        settings = _settings(file, scope)
-        found: list[Explained] = []
+        settings = settings_of(_requests(file), scope, MAX_SETTINGS)
         for vectors in (ByScript(embedder), embedder):  # an application's own, and that of `smartcache chat`
             with SmartCache.open(file, embedder=vectors, strict=True) as cache:
                 for setting in settings:
-                    request = Request([*setting.turns, *turns], setting.scope, setting.variant, setting.options)
+                    system = [turn for turn in setting.turns if turn.role == "system"]
+                    request = Request([*system, *turns], setting.scope, setting.variant, setting.options)
                     found += cache.explain(request, count)
     near = {one.entry_id: one for one in found if one.question is not None}
     return tuple(sorted(near.values(), key=lambda one: -one.similarity)[:count]) or tuple(found[:1]) or _EMPTY
@@ -55,7 +56,14 @@ def explained(
 def turns_of(texts: Sequence[str]) -> list[Turn]:
     """The turns that texts stand for: by the role before the colon, else the user's and the assistant's in turn; the
     last is the user's."""
-    return [*map(_turn, texts[:-1], _roles()), Turn("user", texts[-1])]
+    found: list[Turn] = []
+    for place, text in enumerate(texts):
+        named = _ROLE.match(text)
+        role: Role = "user" if place % 2 == 0 or place == len(texts) - 1 else "assistant"
+        if named:
+            role, text = ("user" if named[1].lower() == "user" else "assistant"), text[named.end() :]
+        found.append(Turn(role, text.strip()))
+    return found
 
 
 def as_json_of(found: Iterable[Explained]) -> dict[str, Any]:
@@ -66,7 +74,8 @@ def show(found: Iterable[Explained], console: Console) -> None:
     """A table a stored question."""
     for one in found:
         table = Table(show_header=False, title_justify="left", title_style="bold")
-        table.add_row("verdict", Text("served", "green") if one.is_served else Text(f"not served: {one.refusal}", "red"))
+        verdict = Text("served", "green") if one.is_served else Text(f"not served: {one.refusal}", "red")
+        table.add_row("verdict", verdict)
         for role, text in one.turns:
             table.add_row(role, Text(text))
         if one.question is not None:
@@ -78,15 +87,12 @@ def show(found: Iterable[Explained], console: Console) -> None:
         console.print(table)
 
 
-def _settings(file: Path, scope: str | None) -> list[Request]:
-    """A request for each setting that the last requests of a file had, with what comes before the user's first turn."""
+def _requests(file: Path) -> list[bytes]:
     entries = Entries(file, strict=True)
     try:
-        raw = entries.requests(MAX_READ_REQUESTS)
+        return entries.requests(MAX_READ_REQUESTS)
     finally:
         entries.close()
-    settings = {setting for request in raw if (setting := _setting(request, scope))}
-    return []
 
 
 _EMPTY = (Explained(None, (), 0, 0.0, "new", ("the file holds no answers that could be compared",)),)

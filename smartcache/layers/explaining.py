@@ -120,7 +120,5 @@ def _verdict(refusal: str | None, candidate: Candidate | None, bar: Bar | None) 
         said = f"{strength(candidate):.3f} {what}, where {bar.needed:.3f} is needed"
     if not bar.is_raised:
         return (said,)
-    return (
-        said,
-        f"the bar was {bar.promised:.3f} before {bar.reported:.0f} of {bar.served:.0f} hits were reported wrong",
-    )
+    why = f"{bar.reported:.0f} of {bar.served:.0f} hits were reported wrong"
+    return said, f"the bar was raised from {bar.promised:.3f}: {why}"
