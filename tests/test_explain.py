@@ -135,6 +135,12 @@ def test_the_reasons_are_plain_words(asked, stored, reason):
     assert reason in cache.explain(ask(asked))[0].reasons
 
 
+def test_when_and_where_are_no_opposites():
+    cache = SmartCache.open(embedder=TableEmbedder({}), strict=True)
+    cache.store(ask("Where did Frank Zappa die?"), Answer("x"))
+    assert cache.explain(ask("When did Frank Zappa die?"))[0].reasons == ("one asks when, the other where",)
+
+
 def test_a_conversation_on_one_side_alone_is_told():
     cache = SmartCache.open(embedder=TableEmbedder({}), strict=True)
     cache.store(ask("What does it cost?"), Answer("x"))

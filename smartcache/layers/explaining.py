@@ -49,7 +49,7 @@ class Explainer:
         refusals = ["exact_mode"] if self._semantic is None or asked.exact_only else []
         state = self._semantic.state(asked, refusals) if self._semantic and not refusals else None
         if self._semantic and state:
-            entries = map(self._entries.by_id, self._semantic.nearest(asked, state, count + 1))
+            entries = map(self._entries.by_id, self._semantic.nearest(asked, state, count))
             found += [self._near(entry, asked, state, self._semantic) for entry in entries if _is_other(entry, asked)]
         return tuple(found[:count]) or (_nothing(next(iter(refusals), "new")),)
 
