@@ -84,7 +84,7 @@ def assemble(
         Desk(knowledge, forgets, events, cache_sampled=cache_sampled),
         Flights(on_given_up=lambda: events.emit("miss", "given_up")),
         Shadow(answers, entries, events, used, policy, limits.clock) if shadow else None,
-        Explainer(entries, knowledge, semantic, own, limits),
+        Explainer(entries, knowledge, semantic, learned, own, limits),
     )
 
 

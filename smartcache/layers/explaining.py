@@ -11,6 +11,7 @@ from smartcache.explained import Explained, Weighed
 from smartcache.knowledge import Knowledge, Verdict
 from smartcache.layers.judging import Case
 from smartcache.layers.semantic import SemanticIndex
+from smartcache.learned import Learned
 from smartcache.policy import Candidate
 from smartcache.reasons import REFUSALS, reasons
 from smartcache.recalibrated import Bar, Everything, Recalibrated
@@ -32,11 +33,12 @@ class Explainer:
         entries: Entries,
         knowledge: Knowledge,
         semantic: SemanticIndex | None,
+        learned: Learned | None,
         own: Recalibrated | None,
         limits: Limits,
     ) -> None:
         self._entries, self._knowledge, self._semantic = entries, knowledge, semantic
-        self._own, self._limits = own, limits
+        self._learned, self._own, self._limits = learned, own, limits
 
     def explain(self, asked: Asked, count: int) -> tuple[Explained, ...]:
         """The same request where it is stored, then near ones, the nearest first: `count` in all. Where none can be
@@ -66,11 +68,11 @@ class Explainer:
         _, whole = semantic.judge(entry, asked, state, self._age_seconds(entry), Everything())
         signals = semantic.signals(case, stored)
         candidate = whole.candidate
-        if semantic.learned and signals:
+        if self._learned and signals:
             near = candidate or Candidate(asked.dialogue.question, entry.dialogue.question, similarity)
-            histories, sure = int(signals.histories), semantic.learned.confidence(signals)
+            histories, sure = int(signals.histories), self._learned.confidence(signals)
             candidate = replace(near, confidence=sure, histories=histories)
-        parts = semantic.learned.parts(signals) if semantic.learned and signals else {}
+        parts = self._learned.parts(signals) if self._learned and signals else {}
         weighed = [Weighed(name, float(getattr(signals, name)), part) for name, part in parts.items() if part]
         bar = self._own.bar(candidate) if self._own and candidate else None
         out, is_current = self._out_of_date(entry)

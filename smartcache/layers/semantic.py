@@ -37,7 +37,7 @@ class SemanticIndex:
     """The vectors of the stored questions, one index for each partition, derived from the entries as they are asked."""
 
     def __init__(self, entries: Entries, embedder: Embedder, policy: HitPolicy, learned: Learned | None = None) -> None:
-        self._entries, self._policy, self.learned = entries, policy, learned
+        self._entries, self._policy, self._learned = entries, policy, learned
         self._vectors = RememberedVectors(embedder)
         self._rules = ByRules(self._vectors)
         self._judge: Judge = ByConfidence(self._vectors, learned) if learned else self._rules
@@ -45,7 +45,7 @@ class SemanticIndex:
         self._lock = threading.RLock()
 
     def partition(self, asked: Asked) -> str:
-        return partition_key(asked.request, self._vectors.embedder, self.learned.name if self.learned else "")
+        return partition_key(asked.request, self._vectors.embedder, self._learned.name if self._learned else "")
 
     def state(self, asked: Asked, refusals: list[str]) -> State | None:
         """The vectors of what is asked, or None, the reason added to `refusals`, where they cannot stand for it."""
@@ -53,7 +53,7 @@ class SemanticIndex:
         if unseen:
             refusals.append(unseen)
             return None
-        return State.of(asked.dialogue, self._vectors, self.learned.digest if self.learned else None)
+        return State.of(asked.dialogue, self._vectors, self._learned.digest if self._learned else None)
 
     def near(self, asked: Asked, state: State, refusals: list[str]) -> Iterator[int]:
         """The ids of what lies nearest, nearest first; more of them where the nearest were out of date."""
@@ -61,7 +61,7 @@ class SemanticIndex:
         for count in SEARCH_ROUNDS:
             with self._lock:
                 found = self._open(self.partition(asked)).index.lookup(state.vector, count)
-            floor = MIN_MEANING if self.learned and not asked.dialogue.is_chinese else -1.0
+            floor = MIN_MEANING if self._learned and not asked.dialogue.is_chinese else -1.0
             new = [id for id, similarity in found if id not in seen and similarity >= floor]
             if found and not seen and not new:
                 refusals.append("far")
@@ -98,7 +98,7 @@ class SemanticIndex:
 
     def signals(self, asked: Case, stored: Case) -> Signals | None:
         """All that is weighed of a pair; None where rules decide."""
-        if self.learned is None or asked.dialogue.is_chinese or stored.dialogue.is_chinese:
+        if self._learned is None or asked.dialogue.is_chinese or stored.dialogue.is_chinese:
             return None
         known = near_signals(asked.state, stored.state) | asked.told.shares(stored.told)
         return signals_of(asked, stored, known, self._vectors)
