@@ -16,10 +16,12 @@ from smartcache.flights import Flights
 from smartcache.knowledge import Knowledge
 from smartcache.layers.answers import AnswerLayer, Limits
 from smartcache.layers.chunks import RetrievalCache
+from smartcache.layers.explaining import Explainer
 from smartcache.layers.semantic import SemanticIndex
 from smartcache.layers.shadow import Shadow
 from smartcache.layers.verifying import Verification
 from smartcache.policy import HitPolicy
+from smartcache.recalibrated import Recalibrated
 from smartcache.storage.entries import Entries
 from smartcache.verifying import Verifier, VerifyWhen, checked_policy
 
@@ -42,6 +44,7 @@ class Parts:
     flights: Flights
     shadow: Shadow | None
     verification: Verification | None
+    explainer: Explainer
 
 
 def assemble(
@@ -71,9 +74,13 @@ def assemble(
     )
     knowledge, forgets, read_text = Knowledge(), Forgets(), ReadTexts()
     entries.load_knowledge(knowledge)
-    learned = policy.learned_for(used.name) if used and isinstance(policy, CalibratedPolicy) else None
+    own, learned = None, None
+    if used and isinstance(policy, CalibratedPolicy):
+        learned = policy.learned_for(used.name)
+        entries.hits.scale = learned.name if learned else used.name
+        policy = own = Recalibrated(policy, lambda: entries.evidence(limits.clock()))
     semantic = SemanticIndex(entries, used, policy, read_text, learned) if used else None
-    answers = AnswerLayer(entries, knowledge, forgets, events, semantic, limits)
+    answers = AnswerLayer(entries, knowledge, forgets, events, semantic, limits, own)
     return Parts(
         mode,
         used,
@@ -85,7 +92,8 @@ def assemble(
         Desk(knowledge, forgets, events, read_text, cache_sampled=cache_sampled),
         Flights(on_given_up=lambda: events.emit("miss", "given_up")),
         Shadow(answers, entries, events, used, policy, limits.clock) if shadow else None,
-        Verification(answers, events, doubting, verifier, verify) if doubting and verifier else None,
+        Verification(answers, events, own or doubting, verifier, verify) if doubting and verifier else None,
+        Explainer(entries, knowledge, semantic, learned, own, limits),
     )
 
 

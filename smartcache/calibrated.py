@@ -35,7 +35,7 @@ class CalibratedPolicy:
         self.by_intent = {intent: _bound(bound) for intent, bound in (by_intent or {}).items()}
         self._own = None if weights is None else Learned.load(weights)
         self._used: Learned | None = self._own
-        self._otherwise = ThresholdPolicy()
+        self.otherwise = ThresholdPolicy()
 
     def learned_for(self, embedder: str) -> Learned | None:
         """The weights for the vectors of the embedder of that name, None where there are none."""
@@ -44,18 +44,18 @@ class CalibratedPolicy:
         return self._used
 
     def accepts(self, candidate: Candidate) -> bool:
-        return self._accepts(candidate, self._max_wrong(candidate))
+        return self._accepts(candidate, self.max_wrong_of(candidate))
 
     def is_doubtful(self, candidate: Candidate) -> bool:
         """Confident enough for a bound of 0.10, where the bound is above 0."""
-        max_wrong = self._max_wrong(candidate)
+        max_wrong = self.max_wrong_of(candidate)
         if candidate.confidence is None:
-            return max_wrong > 0 and self._otherwise.is_doubtful(candidate)
+            return max_wrong > 0 and self.otherwise.is_doubtful(candidate)
         return max_wrong > 0 and self._accepts(candidate, max(max_wrong, DOUBTFUL_WRONG))
 
     def _accepts(self, candidate: Candidate, max_wrong: float) -> bool:
         if candidate.confidence is None:
-            return max_wrong > 0 and self._otherwise.accepts(candidate)
+            return max_wrong > 0 and self.otherwise.accepts(candidate)
         return candidate.confidence >= self.min_confidence(candidate.histories, max_wrong)
 
     def min_confidence(self, histories: int, max_wrong: float | None = None) -> float:
@@ -65,7 +65,8 @@ class CalibratedPolicy:
         bound = self.max_wrong if max_wrong is None else max_wrong
         return self._used.curves[histories].min_confidence(bound) if self._used else NOTHING
 
-    def _max_wrong(self, candidate: Candidate) -> float:
+    def max_wrong_of(self, candidate: Candidate) -> float:
+        """The bound that holds for what is asked."""
         return self.by_intent.get(intent_of(candidate.asked), self.max_wrong) if self.by_intent else self.max_wrong
 
 

@@ -14,7 +14,8 @@ from typing import Literal
 log = logging.getLogger("smartcache")
 
 Kind = Literal[
-    "hit", "miss", "bypass", "stored", "not_stored", "evicted", "invalidated", "reported_wrong", "verified", "trouble"
+    "hit", "miss", "bypass", "stored", "not_stored", "evicted", "invalidated", "reported_wrong", "bar_raised",
+    "verified", "trouble",
 ]  # fmt: skip
 
 
@@ -49,6 +50,7 @@ class Stats:
     invalidated: int
     reported_wrong: int
     verified: Mapping[str, int]
+    bar_raised: Mapping[str, int]
     troubles: Mapping[str, int]
     entries: int
     bytes: int
@@ -143,6 +145,7 @@ class Events:
             invalidated=sum(self.counts("invalidated").values()),
             reported_wrong=sum(self.counts("reported_wrong").values()),
             verified=self.counts("verified"),
+            bar_raised=self.counts("bar_raised"),
             troubles=self.counts("trouble"),
             entries=entries,
             bytes=bytes,

@@ -7,6 +7,7 @@ from typing import Self
 
 from smartcache.assembly import Parts
 from smartcache.events import Stats
+from smartcache.explained import Explained
 from smartcache.layers.recognition import Recognised
 from smartcache.seen import SeenPrompt, seen_most
 from smartcache.shadow import ShadowRecord
@@ -26,6 +27,7 @@ class Upkeep:
         self._answers, self._retrievals = parts.answers, parts.retrievals
         self._desk, self._flights, self._shadow = parts.desk, parts.flights, parts.shadow
         self._verification = parts.verification
+        self._explainer = parts.explainer
 
     def recognise(self, text: str) -> Recognised:
         """Which of the passages that searches found lately a prompt holds: its evidence, where only text is left."""
@@ -51,6 +53,17 @@ class Upkeep:
             raise TypeError(f"the answer is the Answer that was served, not {type(answer).__name__}")
         with self._events.fail_open("report_wrong"):
             self._answers.report_wrong(asked, answer)
+
+    def explain(self, request: Request, count: int = 3) -> tuple[Explained, ...]:
+        """Why a request would be answered from the cache, or not: of each of the `count` nearest stored questions
+        whether it would be served, and what decides. Where none is compared, one without a question says why. Nothing
+        is counted, and nothing stored."""
+        if count < 1:
+            raise ValueError(f"count is 1 or more, not {count!r}")
+        asked = self._desk.read(request)
+        with self._events.fail_open("explain"):
+            return self._explainer.explain(asked, count)
+        return ()
 
     def forget(
         self,
@@ -94,7 +107,7 @@ class Upkeep:
         """What shadow mode would have served, by any process over this file, the oldest first. See
         `smartcache.shadow.compare`."""
         with self._events.fail_open("shadow_records"):
-            return tuple(self._entries.shadows())
+            return tuple(self._entries.shadows.all())
         return ()
 
     def stats(self) -> Stats:

@@ -146,6 +146,34 @@ def shadow(
 
 
 @app.command()
+def explain(
+    file: Annotated[Path | None, typer.Argument(help="A cache file.")] = None,
+    ask: Annotated[str | None, typer.Option(help="The question to ask of the file.")] = None,
+    turn: Annotated[list[str] | None, typer.Option(help='A turn before it, as "user: …" or "assistant: …".')] = None,
+    scope: Annotated[str | None, typer.Option(help="Of this scope alone; '' is the empty scope.")] = None,
+    pair: Annotated[
+        tuple[str, str] | None,
+        typer.Option(help="Two texts, asked and stored; “ | ” after a turn before."),
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, help="How many stored questions.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Say why a question would be answered from a cache file, or not, by the default policy."""
+    from smartcache.command.explain import as_json_of, explained, explained_pair, show
+
+    if pair and not file and not ask:
+        found = explained_pair(*pair, load_embedder())
+    elif file and ask and not pair:
+        found = explained(file, ask, turn or [], scope, load_embedder, count)
+    else:
+        raise typer.BadParameter('say what to explain: FILE --ask "question", or --pair "asked" "stored"')
+    if as_json:
+        print(json.dumps(as_json_of(found)))
+    else:
+        show(found, Console())
+
+
+@app.command()
 def warm(
     kv: Annotated[Path, typer.Option(help="The folder to keep the state in: PrefixCache(disk_path=…) reads it.")],
     cache: Annotated[Path | None, typer.Argument(help="A cache file: its system prompts, the most frequent.")] = None,

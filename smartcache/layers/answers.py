@@ -10,10 +10,13 @@ from typing import Literal
 from smartcache.asked import Asked
 from smartcache.begun import Forgets
 from smartcache.events import Events
+from smartcache.evidence import Place
 from smartcache.knowledge import Basis, Knowledge, Verdict
 from smartcache.layers.semantic import SemanticIndex
-from smartcache.policy import HitPolicy, calls_tools, unstorable_reason
+from smartcache.policy import Candidate, HitPolicy, calls_tools, unstorable_reason
+from smartcache.recalibrated import Everything, Recalibrated
 from smartcache.shadow import ShadowRecord
+from smartcache.state import State
 from smartcache.storage.entries import Entries
 from smartcache.storage.rows import Entry, restorable
 from smartcache.types import Answer, KnowledgeUpdate, ServedBy
@@ -44,6 +47,7 @@ class Hit:
     layer: Literal["exact", "semantic"]
     similarity: float
     is_doubtful: bool = False
+    candidate: Candidate | None = None
 
 
 class AnswerLayer:
@@ -57,9 +61,11 @@ class AnswerLayer:
         events: Events,
         semantic: SemanticIndex | None,
         limits: Limits,
+        own: Recalibrated | None = None,
     ) -> None:
+        """`own`: the policy that hits and reports of this cache count for."""
         self._entries, self._knowledge, self._forgets, self._events = entries, knowledge, forgets, events
-        self._semantic, self._limits = semantic, limits
+        self._semantic, self._limits, self._own = semantic, limits, own
         self._writing = threading.Lock()  # so that nothing is stored between what is forgotten and its trace
 
     def lookup(self, asked: Asked, refusals: list[str], policy: HitPolicy | None = None) -> Iterator[Hit]:
@@ -77,10 +83,11 @@ class AnswerLayer:
         if self._semantic and not asked.exact_only and (state := self._semantic.state(asked, refusals)):
             partition, now = self._semantic.partition(asked), self._limits.clock()
             for id in self._semantic.near(partition, asked, state, refusals):
-                similarity, reason = self._semantic.judge(partition, id, asked, state, now, policy)
+                similarity, ruling = self._semantic.judge(partition, id, asked, state, now, policy)
+                reason = ruling.refusal
                 entry = None if reason and reason != "gone" else self._alive(self._entries.by_id(id), refusals)
                 if entry:
-                    yield Hit(entry, "semantic", similarity)
+                    yield Hit(entry, "semantic", similarity, candidate=ruling.candidate)
                 elif reason in (None, "gone"):
                     self._semantic.forget([id])  # by our hand or another process's
                 elif reason != "same_key":
@@ -103,7 +110,7 @@ class AnswerLayer:
     def record(self, asked: Asked, record: ShadowRecord) -> int | None:
         """Keeps what would have been served; None where its scope was forgotten meanwhile."""
         with self._writing:
-            return None if self.is_forgotten(asked) else self._entries.store_shadow(record)
+            return None if self.is_forgotten(asked) else self._entries.shadows.store(record)
 
     def store_verified(self, asked: Asked, hit: Hit, verifier: str) -> None:
         """Keeps that a verifier found two requests to have one answer, unless their scope was forgotten meanwhile."""
@@ -131,7 +138,8 @@ class AnswerLayer:
 
     def serve(self, hit: Hit, basis: Basis) -> Answer:
         """The caller's own copy of a hit, whose basis was found to be `basis` now."""
-        self._entries.use(hit.entry.id, self._limits.clock())
+        place = Place.of(hit.candidate) if self._own and hit.candidate else None
+        self._entries.use(hit.entry.id, self._limits.clock(), place)
         if basis != hit.entry.basis:
             self._entries.rebase(hit.entry.id, basis)
         layer: ServedBy = hit.layer
@@ -153,7 +161,20 @@ class AnswerLayer:
             self.forget([entry.id])
         else:
             state = self._semantic.state(asked, []) if self._semantic else None
-            self._entries.store_wrong(asked.key, entry.key, entry.partition, state.to_bytes() if state else None)
+            self._store_wrong(asked, entry, state)
+
+    def _store_wrong(self, asked: Asked, entry: Entry, state: State | None) -> None:
+        """Notes it against the pair, and against the confidence that the pair was served with."""
+        served = None
+        if self._own and self._semantic and state and entry.state:
+            now = self._limits.clock()
+            _, ruling = self._semantic.judge(entry.partition, entry.id, asked, state, now, Everything())
+            served = ruling.candidate if ruling.candidate and self._own.policy.accepts(ruling.candidate) else None
+        before = self._own.bar(served).needed if self._own and served else 0.0
+        place, raw = Place.of(served) if served else None, state.to_bytes() if state else None
+        self._entries.store_wrong(asked.key, entry.key, entry.partition, raw, place, self._limits.clock())
+        if self._own and served and (bar := self._own.bar(served)).needed > before:
+            self._events.emit("bar_raised", bar.kind)
 
     def update_knowledge(self, update: KnowledgeUpdate) -> int:
         """Takes an update in and returns how many answers a plain lookup no longer serves because of it."""
@@ -177,7 +198,9 @@ class AnswerLayer:
                 self._forgets.note(scope)  # what is under way now is not old
             ids = self._entries.ids(scope=scope, chunk_ids=chunk_ids, created_before=before)
             count = self.forget(ids)
-            self._entries.forget_shadows(scope, before, None if chunk_ids is None else ids)
+            self._entries.shadows.forget(scope, before, None if chunk_ids is None else ids)
+            if scope is None and chunk_ids is None and not older_than:
+                self._entries.forget_evidence()
             self._entries.scrub()
         if self._semantic:
             self._semantic.forget_texts()

@@ -11,10 +11,10 @@ from smartcache.asked import Asked
 from smartcache.dialogue import partition_key, unseen_reason
 from smartcache.embedding import Embedder, RememberedVectors, Vector, cosine
 from smartcache.facts import ReadTexts
-from smartcache.layers.judging import ByConfidence, ByRules, Case, Judge, Ruling
+from smartcache.layers.judging import ByConfidence, ByRules, Case, Judge, Ruling, near_signals, signals_of
 from smartcache.learned import MIN_MEANING, Learned
 from smartcache.policy import HitPolicy
-from smartcache.signals import Told
+from smartcache.signals import Signals, Told
 from smartcache.state import State
 from smartcache.storage.entries import Entries
 from smartcache.storage.vectors import VectorIndex
@@ -90,8 +90,8 @@ class SemanticIndex:
 
     def judge(
         self, partition: str, id: int, asked: Asked, state: State, now: float, policy: HitPolicy | None = None
-    ) -> tuple[float, str | None]:
-        """The similarity of the two questions, and why the stored answer is none for the one asked, or None. `policy`:
+    ) -> tuple[float, Ruling]:
+        """The similarity of the two questions, and whether the stored answer is one for the one asked. `policy`:
         another than its own.
 
         What was judged lately is not read from the store again: the caller reads what is accepted, and sees whether it
@@ -99,19 +99,36 @@ class SemanticIndex:
         """
         kept = self._kept(partition, id, len(state.question))
         if isinstance(kept, str):
-            return 0.0, kept
+            return 0.0, Ruling(kept)
         similarity = cosine(state.question, kept.case.state.question)
         if kept.key == asked.key:
-            return similarity, "same_key"
+            return similarity, Ruling("same_key")
         ruling = self.rule(Case(asked.told, state), kept.case, max(0.0, now - kept.created_at), policy)
-        if ruling.refusal:
-            return similarity, ruling.refusal
-        return similarity, "reported_wrong" if self._is_reported(kept, asked, state) else None
+        if ruling.refusal is None and self._is_reported(kept, asked, state):
+            ruling = replace(ruling, refusal="reported_wrong")
+        return similarity, ruling
 
     def rule(self, asked: Case, stored: Case, age_seconds: float, policy: HitPolicy | None = None) -> Ruling:
         """Whether one has the answer to the other, but for what was reported."""
         is_chinese = asked.dialogue.is_chinese or stored.dialogue.is_chinese
         return (self._rules if is_chinese else self._judge).judge(asked, stored, age_seconds, policy or self._policy)
+
+    def nearest(self, asked: Asked, state: State, count: int) -> list[int]:
+        """The ids of what lies nearest, however far."""
+        with self._lock:
+            return [id for id, _ in self._open(self.partition(asked)).index.lookup(state.vector, count)]
+
+    def signals(self, asked: Case, stored: Case) -> Signals | None:
+        """All that is weighed of a pair; None where rules decide."""
+        if self._learned is None or asked.dialogue.is_chinese or stored.dialogue.is_chinese:
+            return None
+        known = near_signals(asked.state, stored.state) | asked.told.shares(stored.told)
+        return signals_of(asked, stored, known, self._vectors)
+
+    def case(self, partition: str, id: int, dimension: int) -> Case | None:
+        """A stored dialogue, None where it is not there."""
+        kept = self._kept(partition, id, dimension)
+        return None if isinstance(kept, str) else kept.case
 
     def _kept(self, partition: str, id: int, dimension: int) -> _Kept | str:
         """A stored dialogue, with what was read from it when it was judged before; "gone" where it is not there."""

@@ -66,7 +66,7 @@ class Shadow:
             id, stored = found
             with self._events.fail_open("shadow"):
                 is_same = answer.text.split() == stored.split()
-                self._entries.end_shadow(id, is_same, 1.0 if is_same else self._similarity(answer.text, stored))
+                self._entries.shadows.end(id, is_same, 1.0 if is_same else self._similarity(answer.text, stored))
 
     def forget_texts(self) -> None:
         """Drops what is in memory until the model has answered."""

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from smartcache.errors import DamagedStore, StoreError
+from smartcache.evidence import Evidence, Place
 from smartcache.knowledge import Basis, Fact, Growth, Knowledge
-from smartcache.shadow import ShadowRecord
 from smartcache.storage.columns import basis_from, from_column, to_column
 from smartcache.storage.database import connect, file_in, set_aside, usable
+from smartcache.storage.hits import HitCounts
 from smartcache.storage.rows import Entry, entry_from, fields_of, size_bytes
+from smartcache.storage.shadow_records import ShadowRecords
 from smartcache.types import KnowledgeUpdate
 
 MAX_UNWRITTEN_USES = 500
-MAX_SHADOW_RECORDS = 20_000
 MAX_VERIFIED_PAIRS = 20_000
 
 
@@ -43,6 +44,7 @@ class Entries:
         self._on_damage = on_damage
         self._lock = threading.RLock()
         self._uses: dict[int, float] = {}
+        self.hits = HitCounts()
         self._unwritten: list[KnowledgeUpdate] = []
         self._is_closed, self._last_count, self._last_bytes = False, 0, 0
         self.is_gone = False  # closed, and in no file
@@ -53,6 +55,7 @@ class Entries:
                 raise
             on_damage(DamagedStore(f"{error}; it is kept as {set_aside(self.path)}"))
             self._connection = connect(self.path)
+        self.shadows = ShadowRecords(self._all, self._transaction)
         self._version = self._read_version()
 
     def store(self, entry: Entry) -> int:
@@ -101,10 +104,12 @@ class Entries:
                 changed = (fields["basis"], fields["checksum"], id)
                 connection.execute("UPDATE answers SET basis = ?, checksum = ? WHERE id = ?", changed)
 
-    def use(self, id: int, at: float) -> None:
-        """Notes that an entry was served; written in bulk."""
+    def use(self, id: int, at: float, place: Place | None = None) -> None:
+        """Notes that an entry was served, and how surely where it was a near one; written in bulk."""
         with self._lock:
             self._uses[id] = at
+            if place:
+                self.hits.note(place, at)
             if len(self._uses) >= MAX_UNWRITTEN_USES:
                 self._write_uses()
 
@@ -217,11 +222,25 @@ class Entries:
         counted = self._all("SELECT value FROM counters WHERE name = 'knowledge'")
         knowledge.load(facts, growth, int(counted[0][0]) if counted else 0)
 
-    def store_wrong(self, asked: str, answer: str, partition: str, state: bytes | None) -> None:
-        """Notes that the answer under key `answer` is wrong for the request with key and state `asked`."""
+    def store_wrong(
+        self, asked: str, answer: str, partition: str, state: bytes | None, place: Place | None = None, at: float = 0.0
+    ) -> None:
+        """Notes that the answer under key `answer` is wrong for the request with key and state `asked`; a near hit
+        (`place`) is counted once."""
         with self._transaction() as connection:
+            pair = connection.execute("SELECT 1 FROM wrong WHERE asked = ? AND answer = ?", (asked, answer))
+            self.hits.write(connection, None if pair.fetchone() else place, at)
             connection.execute("INSERT OR REPLACE INTO wrong VALUES (?, ?, ?, ?)", (asked, answer, partition, state))
             connection.execute("DELETE FROM verified WHERE one = ? AND other = ?", sorted((asked, answer)))
+
+    def evidence(self, now: float) -> Evidence:
+        """What the near hits of every process came to."""
+        with self._lock:
+            return self.hits.evidence(self._all, now)
+
+    def forget_evidence(self) -> None:
+        with self._transaction() as connection:
+            self.hits.forget(connection)
 
     def wrong_for(self, answer: str, partition: str) -> list[tuple[str, bytes | None]]:
         """(key, state) of the requests that the answer was wrong for; a state of another partition is None."""
@@ -239,49 +258,13 @@ class Entries:
         pair = (*sorted((asked, answer)), verifier)
         return bool(self._all("SELECT 1 FROM verified WHERE one = ? AND other = ? AND verifier = ?", *pair))
 
-    def store_shadow(self, record: ShadowRecord) -> int:
-        """Keeps what would have been served, the last `MAX_SHADOW_RECORDS` of them, and returns its id."""
-        signals = json.dumps(dict(record.signals))
-        kept = (record.seconds, to_column(record.scope), record.layer, record.entry_id, record.similarity)
-        with self._transaction() as connection:
-            row = (*kept, record.accepted, signals, record.same_text, record.answer_similarity)
-            id = connection.execute("INSERT INTO shadow VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid or 0
-            connection.execute("DELETE FROM shadow WHERE id <= ?", (id - MAX_SHADOW_RECORDS,))
-        return id
-
-    def end_shadow(self, id: int, same_text: bool, answer_similarity: float | None) -> None:
-        """Notes how the model's own answer compares with the one that would have been served."""
-        with self._transaction() as connection:
-            compared = (same_text, answer_similarity, id)
-            connection.execute("UPDATE shadow SET same_text = ?, answer_similarity = ? WHERE id = ?", compared)
-
-    def shadows(self) -> list[ShadowRecord]:
-        """What would have been served, the oldest first."""
-        rows = self._all("SELECT * FROM shadow ORDER BY id")
-        return [
-            ShadowRecord(
-                seconds, from_column(scope), layer, entry, similarity, bool(accepted), json.loads(signals),
-                None if same is None else bool(same), near,
-            )
-            for _, seconds, scope, layer, entry, similarity, accepted, signals, same, near in rows
-        ]  # fmt: skip
-
-    def forget_shadows(self, scope: str | None, before: float | None, ids: Sequence[int] | None) -> None:
-        """Removes the records that meet every condition given: their scope, their age, the answer they tell of."""
-        condition = (
-            "(?1 IS NULL OR scope = ?1) AND (?2 IS NULL OR seconds <= ?2) "
-            "AND (?3 IS NULL OR entry IN (SELECT value FROM json_each(?3)))"
-        )
-        values = (None if scope is None else to_column(scope), before, None if ids is None else json.dumps([*ids]))
-        with self._transaction() as connection:
-            connection.execute(f"DELETE FROM shadow WHERE {condition}", values)
-
     def refresh_knowledge(self, knowledge: Knowledge) -> None:
         """As `load_knowledge`, where another process has written since. Who asks meanwhile waits for it."""
         with self._lock:
             version = self._read_version()
             if version != self._version:
                 self.load_knowledge(knowledge)
+                self.hits.expire()
                 self._version = version
 
     def close(self) -> None:
@@ -330,6 +313,7 @@ class Entries:
             with self._transaction() as connection:
                 rows = [(at, id) for id, at in uses.items()]
                 connection.executemany("UPDATE answers SET used_at = max(used_at, ?) WHERE id = ?", rows)
+                self.hits.write(connection)
 
     def _read_version(self) -> int:
         return int(self._all("PRAGMA data_version")[0][0])

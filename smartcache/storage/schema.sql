@@ -54,3 +54,12 @@ CREATE TABLE IF NOT EXISTS shadow (         -- what shadow mode would have serve
     same_text INTEGER,                      -- these two: NULL until the model has answered
     answer_similarity REAL
 );
+CREATE TABLE IF NOT EXISTS hits (           -- near answers served, and reported wrong: counts, and no text
+    scale TEXT NOT NULL,                    -- what the confidences are of: the weights' name, or the embedder's
+    kind INTEGER NOT NULL,
+    bin INTEGER NOT NULL,
+    served REAL NOT NULL,                   -- these two: as of `at`, by the cache's clock
+    reported REAL NOT NULL,
+    at REAL NOT NULL,
+    PRIMARY KEY (scale, kind, bin)
+);

@@ -1,0 +1,114 @@
+"""`smartcache explain`: why a question hits or misses, over a file or of two texts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import smartcache.command
+from smartcache import Answer, Request, SmartCache, Turn
+from smartcache.command import app
+from smartcache.command.explain import turns_of
+from smartcache.lexical import ByScript
+from smartcache.testing import BagOfWordsEmbedder
+
+RESET, NEAR = "How do I reset the hub to factory settings?", "To factory settings, how do I reset the hub?"
+
+
+@pytest.fixture(autouse=True)
+def _no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(smartcache.command, "load_embedder", BagOfWordsEmbedder)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file with an answer under a system prompt, a model and options, as applications have them."""
+    file = tmp_path / "answers.db"
+    with SmartCache.open(file, embedder=ByScript(BagOfWordsEmbedder()), strict=True) as cache:
+        turns = [Turn("system", "Be brief."), Turn("user", RESET)]
+        options = {"temperature": 0, "top_p": 0.5, "stop": ["a", None], "seed": True}
+        cache.store(Request(turns, "acme", "m1", options), Answer("Hold the button."))
+    return file
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["explain", *map(str, arguments)], env={"COLUMNS": "200"})
+    return result.exit_code, result.output
+
+
+def found(*arguments: object) -> list[dict]:
+    code, output = run(*arguments, "--json")
+    assert code == 0
+    return json.loads(output)["explained"]
+
+
+def test_a_file_is_asked_under_the_settings_that_it_was_filled_under(file: Path) -> None:
+    [one] = found(file, "--ask", NEAR)
+    assert (one["question"], one["is_served"], one["refusal"]) == (RESET, True, None)
+
+
+def test_the_answers_of_smartcache_chat_are_found_too(tmp_path: Path) -> None:
+    with SmartCache.open(tmp_path / "chat.db", embedder=BagOfWordsEmbedder()) as cache:
+        cache.store(Request([Turn("user", RESET)]), Answer("Hold the button."))
+    assert found(tmp_path / "chat.db", "--ask", NEAR)[0]["is_served"]
+
+
+def test_turns_before_the_question_count(file: Path) -> None:
+    [one] = found(file, "--ask", "And how do I reset it?", "--turn", "user: I have a Halden hub.")
+    assert not one["is_served"]
+    assert any("Halden is not mentioned" in reason for reason in one["reasons"])
+
+
+def test_another_scope_is_not_looked_into(file: Path) -> None:
+    assert found(file, "--ask", NEAR, "--scope", "acme")[0]["is_served"]
+    assert found(file, "--ask", NEAR, "--scope", "other")[0]["question"] is None
+
+
+def test_the_file_stays_as_it_was(file: Path) -> None:
+    with SmartCache.open(file, mode="exact") as cache:
+        before = cache.stats().entries, cache.stats().bytes
+    found(file, "--ask", NEAR)
+    with SmartCache.open(file, mode="exact") as cache:
+        assert (cache.stats().entries, cache.stats().bytes) == before
+
+
+def test_two_texts_need_no_file(tmp_path: Path) -> None:
+    assert found("--pair", NEAR, RESET)[0]["is_served"]
+    [one] = found("--pair", "When did Frank Zappa die?", "Where did Frank Zappa die?")
+    assert "one asks when, the other where" in one["reasons"]
+
+
+def test_a_table_says_the_same(file: Path) -> None:
+    code, output = run(file, "--ask", NEAR)
+    assert code == 0
+    assert "served" in output
+    assert RESET in output
+
+
+@pytest.mark.parametrize("between", ["\n", " | "])
+def test_turns_before_a_question_stand_before_a_break(between: str) -> None:
+    stored = between.join(["I take the Plus plan.", "Good choice!", "What does it cost?"])
+    [one] = found("--pair", "What does it cost?", stored)
+    assert one["turns"] == [["user", "I take the Plus plan."], ["assistant", "Good choice!"]]
+
+
+def test_turns_alternate_unless_they_say_whose_they_are() -> None:
+    assert turns_of(["a", "b", "c"]) == [Turn("user", "a"), Turn("assistant", "b"), Turn("user", "c")]
+    assert turns_of(["a", "b"]) == [Turn("user", "a"), Turn("user", "b")]
+    assert turns_of(["Assistant: a", "user: b", "c"]) == [Turn("assistant", "a"), Turn("user", "b"), Turn("user", "c")]
+
+
+@pytest.mark.parametrize("arguments", [(), ("--ask", "a"), ("--pair", "a", "b", "--ask", "c")])
+def test_it_must_be_told_what(arguments: tuple[str, ...]) -> None:
+    code, output = run(*arguments)
+    assert code == 2
+    assert "say what to explain" in " ".join(output.replace("│", " ").split())
+
+
+def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    code, output = run(tmp_path / "none.db", "--ask", "a")
+    assert (code, output.count("\n")) == (2, 1)
+    assert not list(tmp_path.iterdir())
