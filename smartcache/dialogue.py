@@ -62,7 +62,7 @@ class Dialogue:
         return Facts.joined(self._read(text) for text in texts)
 
     def _tells(self, text: str) -> bool:
-        return bool(self.facts_of(text).content or self.facts_of(text).hard)
+        return bool(self._read(text).content or self._read(text).hard)
 
     def _read(self, text: str) -> Facts:
         if text not in self._known:
@@ -101,7 +101,7 @@ class Dialogue:
     def _has_stated(self) -> bool:
         """Whether the user has told anything of a case, and not only asked."""
         return any(
-            self.facts_of(text).content or _REPLY.match(text)
+            self._read(text).content or _REPLY.match(text)
             for role, text in self.history
             if role == "user" and not _QUESTION.search(text)
         )
@@ -134,7 +134,7 @@ class Dialogue:
 
     @cached_property
     def question_facts(self) -> Facts:
-        return self.facts_of(self.question)
+        return self._read(self.question)
 
     @cached_property
     def said(self) -> str:

@@ -47,9 +47,11 @@ class Digest:
         return unit(meaning), float(np.clip(standing, -MAX_STANDING, MAX_STANDING))
 
     def _layer(self, name: str, rows: Rows) -> Rows:
-        # not @: the threads of a matrix product wait for each other longer than so little takes, where others compute
-        rows = np.einsum("oi,...i->...o", self.weights[f"{name}.weight"], rows)
-        return np.asarray(rows + self.weights[f"{name}.bias"], np.float32)
+        weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+        if rows.ndim == 1:
+            return weight @ rows + bias
+        # row by row: the threads of a matrix product wait for each other longer than so little takes
+        return np.stack([weight @ row for row in rows]) + bias
 
 
 def kept_turns(history: Sequence[tuple[str, str]]) -> list[tuple[str, Place]]:

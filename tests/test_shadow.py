@@ -14,7 +14,7 @@ import pytest
 
 from smartcache import Answer, Chunk, KnowledgeUpdate, Request, SmartCache, ThresholdPolicy, Turn
 from smartcache.shadow import ShadowRecord, ShadowTally, compare
-from smartcache.storage import entries as storage
+from smartcache.storage import shadow_records as storage
 from smartcache.testing import BagOfWordsEmbedder, FakeClock, FakeModel, FakeSearch, TableEmbedder, chunk
 
 RESET = "How do I reset the hub to factory settings?"

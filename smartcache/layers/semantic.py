@@ -133,7 +133,7 @@ class SemanticIndex:
     def _kept(self, partition: str, id: int, dimension: int) -> _Kept | str:
         """A stored dialogue, with what was read from it when it was judged before; "gone" where it is not there."""
         with self._lock:
-            cases = self._open(partition).cases
+            cases = self._partitions[partition].cases if partition in self._partitions else self._open(partition).cases
             if id in cases:
                 cases.move_to_end(id)
                 return cases[id]
