@@ -98,7 +98,6 @@ def assemble(
 
 
 def _bundled_embedder() -> Embedder:
-    from smartcache.lexical import ByScript
     from smartcache.models import bundled_embedder  # torch is loaded only where it is used
 
-    return ByScript(bundled_embedder())
+    return bundled_embedder()

@@ -117,10 +117,9 @@ def gate(
 
 def load_embedder() -> Embedder:
     """The bundled sentence embedder."""
-    from smartcache.lexical import ByScript
     from smartcache.models import bundled_embedder
 
-    return ByScript(bundled_embedder())
+    return bundled_embedder()
 
 
 def _played(workload: str, settings: Settings, folder: Path | None, *, only_ours: bool = False) -> Run:
