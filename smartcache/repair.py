@@ -22,8 +22,8 @@ def mended(text: str) -> str:
 
 
 def _breaks_off(text: str, slip: re.Match[str]) -> bool:
-    """Whether a phrase stands by itself: it is no choice ("Is it red or rather pink?"), no title ("the song Sorry"), and
-    not what the word before it speaks of ("to say sorry", "is there no wait time")."""
+    """Whether a phrase stands by itself: it is no choice ("Is it red or rather pink?"), no title ("the song Sorry"),
+    and not what the word before it speaks of ("to say sorry", "is there no wait time")."""
     before, phrase, after = text[: slip.start()], slip["phrase"], text[slip.end() :]
     if phrase[:2].lower() == "or":
         return _plain((before.split() or [""])[0]) not in _WHETHER

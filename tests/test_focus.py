@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from smartcache import Answer, Request, SmartCache, Turn
-from smartcache.state import State
 from smartcache.focus import focus, unnamed
+from smartcache.state import State
 from smartcache.testing import TableEmbedder
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from smartcache.trees import Trees
 
-# Two trees over three numbers. The first: number 0 at most 0.5, then number 1 at most 2; the second: number 1 at most 1.
+# Over three numbers. The first tree: number 0 at most 0.5, then number 1 at most 2; the second: number 1 at most 1.
 TREES = Trees(
     feature=np.array([[0, 1, 0, 0, 0], [1, 0, 0, 0, 0]], np.int16),
     threshold=np.array([[0.5, 2, 0, 0, 0], [1, 0, 0, 0, 0]], np.float32),
