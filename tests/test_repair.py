@@ -21,6 +21,7 @@ SLIPS = [
     ("the red one, scratch that, blue one", "the red blue one"),
     ("How do I open it? No wait, how do I close it?", "how do I close it?"),
     ("Who led the army no no the navy?", "Who led the navy?"),
+    ("Of what age what kind no wait what size is it?", "Of what size is it?"),
     ("When did he or actually tell me where did he live?", "where did he live?"),
     ("in May, no, I mean in June, oops, in July", "in July"),
 ]

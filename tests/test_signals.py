@@ -30,6 +30,8 @@ LONGER_CASE = ("I want a benefit", "Are you employed?", "Yes", "Do you drive?", 
 PAIRS = [
     ("unsaid", ("Is port 80 open?",), ("Is port 81 open?",), 1),
     ("unsaid", ("Is port 80 open?",), ("Open port 80 is it?",), 0),
+    ("unsaid", ("Is port 80 open?",), ("Is the port open?",), 1),
+    ("clashes", ("I use Acme 5 in Oslo", "Good", "Is it free?"), ("I use Acme", "Good", "Is it free?"), 0),
     ("same_words", ("Is port 80 open?",), ("is PORT 80 open",), True),
     ("same_words", ("Is port 80 open?",), ("is port 80 now open",), False),
     ("words_here", ("Is parking free?",), ("Is parking cheap?",), 1),

@@ -56,6 +56,12 @@ def test_without_a_digest_there_is_nothing_of_a_digest():
     assert (state.meaning, state.said, state.last, state.standing) == (None, None, None, None)
 
 
+def test_without_a_digest_only_what_is_leaned_on_is_embedded():
+    embedder = BagOfWordsEmbedder()
+    State.of(Dialogue(ACME, OPERA), RememberedVectors(embedder))
+    assert embedder.texts == [OPERA]
+
+
 def test_with_a_digest_the_dialogue_is_found_by_its_meaning():
     state = State.of(LEANING, VECTORS, FirstTurn())
     assert np.allclose(state.vector, vector("Who runs Acme?"))
