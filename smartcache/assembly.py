@@ -98,6 +98,6 @@ def assemble(
 
 
 def _bundled_embedder() -> Embedder:
-    from smartcache.models import bundled_embedder  # torch is loaded only where it is used
+    from smartcache.models import default_embedder  # torch is loaded only where it is used
 
-    return bundled_embedder()
+    return default_embedder()

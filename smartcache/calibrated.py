@@ -19,7 +19,7 @@ class CalibratedPolicy:
 
     `by_intent`: other bounds for questions of one intent, as {"code": 0.005, "creative": 0.0}; 0 serves none of them.
     `weights`: a file that `smartcache-eval train` wrote, instead of those in the package. With an embedder that the
-    weights were not learned for it decides as `ThresholdPolicy()` does, where the bound is above 0.
+    package has none for it decides as `ThresholdPolicy()` does, where the bound is above 0.
     """
 
     def __init__(
@@ -38,9 +38,13 @@ class CalibratedPolicy:
         self.otherwise = ThresholdPolicy()
 
     def learned_for(self, embedder: str) -> Learned | None:
-        """The weights for the vectors of the embedder of that name, None where there are none."""
-        found = Learned.find(embedder) if self._own is None else self._own
-        self._used = found if found and found.fits(embedder) else None
+        """The weights for the vectors of the embedder of that name, None where there are none. Raises ValueError where
+        those it was given are for another."""
+        if self._own and not self._own.fits(embedder):
+            raise ValueError(
+                f"the weights were learned for {self._own.embedder!r}, not for {embedder!r}: run  smartcache-eval train"
+            )
+        self._used = self._own or Learned.find(embedder)
         return self._used
 
     def accepts(self, candidate: Candidate) -> bool:

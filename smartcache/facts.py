@@ -165,7 +165,10 @@ MAX_REWORDED = 4  # stems that one of two texts has and the other has not
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "`": '"'})
 _WORD = re.compile(r"[^\W_]+(?:[-'_.][^\W_]+)*")
 _ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
-_UNIT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)(am|pm|kg|km|cm|mm|kb|mb|gb|tb|ms|mph|ghz|mhz|min|hrs?)\b", re.I)
+_UNITS = tuple("am pm kg km cm mm kb mb gb tb ms mph ghz mhz min hr hrs".split())
+_UNIT = re.compile(rf"(?<![\w.])(\d+(?:\.\d+)?)({'|'.join(_UNITS)})\b", re.I)
+_MEASURED = re.compile(rf"(?<=\d )(?:{'|'.join(_UNITS)})\b", re.I)
+_MEASURES = -2  # the axis of the units that follow a number
 _QUOTED = re.compile(r'"([^"\n]{1,80})"|«([^»\n]{1,80})»|《([^》\n]{1,80})》|「([^」\n]{1,80})」')
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')]+|[\w.+-]+@[\w-]+\.[\w.]+|(?:[\w.~-]*/){1,}[\w.-]+")
 _NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:[.,:/-]\d+)*(?:\s?(?:%|°[CF]?))?")
@@ -259,6 +262,7 @@ def _number(found: str) -> str:
 def _sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]:
     if answer := _ANSWER.match(text):
         yield _ANSWERS, int(answer["yes"] is None)
+    yield from ((_MEASURES, _UNITS.index(unit.lower().replace("hrs", "hr"))) for unit in _MEASURED.findall(text))
     for word in words & _OPPOSED.keys():
         yield from _OPPOSED[word]
     if text.isascii():

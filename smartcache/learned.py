@@ -67,12 +67,15 @@ class Learned:
     def load(cls, path: str | Path) -> Self:
         """What `smartcache-eval train` wrote. Raises ValueError where the file is something else."""
         try:
-            from safetensors import safe_open
+            from safetensors import SafetensorError, safe_open
         except ModuleNotFoundError as missing:
             raise MissingExtra("safetensors", "local") from missing
-        with safe_open(str(path), framework="numpy") as file:
-            about: dict[str, str] = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
+        try:
+            with safe_open(str(path), framework="numpy") as file:
+                about: dict[str, str] = file.metadata() or {}
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
+        except SafetensorError as other:
+            raise ValueError(f"{path} holds no weights: run  smartcache-eval train") from other
         if about.get("format") != FORMAT or json.loads(about["signals"]) != list(MONOTONE):
             raise ValueError(f"{path} was not made for this version: run  smartcache-eval train")
         digest = {name: np.asarray(rows, np.float32) for name, rows in _under("digest.", tensors)}
@@ -110,7 +113,8 @@ class Learned:
         return 1 / (1 + math.exp(-self.trees.score(_row(signals))))
 
     def at_best(self, known: Mapping[str, float]) -> float:
-        """The confidence where all signals but the known ones were as good as can be: none is above it."""
+        """The confidence where all signals but the known ones were as good as can be: none is above it. What speaks
+        neither for nor against is among the known."""
         return self.confidence(Signals(**{**self._best, **known}))
 
     def parts(self, signals: Signals) -> dict[str, float]:

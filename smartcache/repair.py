@@ -13,12 +13,24 @@ def mended(text: str) -> str:
 
     Taken back is all from the word on with which the sentence begins anew, or else the one word before the phrase.
     """
-    while found := _SLIP.search(text):
+    while found := next((slip for slip in _SLIP.finditer(text) if _breaks_off(text, slip)), None):
         before, after = text[: found.start()].split(), text[found.end() :].split()
         if not before or not after:
             return text
         text = " ".join([*before[: _kept(before, _plain(after[0]))], *after])
     return text
+
+
+def _breaks_off(text: str, slip: re.Match[str]) -> bool:
+    """Whether a phrase stands by itself: it is no choice ("Is it red or rather pink?"), no title ("the song Sorry"),
+    and not what the word before it speaks of ("to say sorry", "is there no wait time")."""
+    before, phrase, after = text[: slip.start()], slip["phrase"], text[slip.end() :]
+    if phrase[:2].lower() == "or":
+        return _plain((before.split() or [""])[0]) not in _WHETHER
+    if slip["gap"].strip() or not before or before[-1] in "?!":
+        return True
+    last, is_title = _plain(before.split()[-1]), phrase[0].isupper() and phrase[1:2].islower()
+    return not is_title and last not in _SAID and (last not in _TAKES or _plain(after.split()[0]) in _OPENINGS)
 
 
 def _kept(before: list[str], first: str) -> int:
@@ -35,16 +47,20 @@ def _plain(word: str) -> str:
 
 
 _OPENINGS = frozenset("who whom whose what which where when why how is are was were do does did can could".split())
+_WHETHER = frozenset("is are was were do does did can could should would will shall may must has have".split())
+_SAID = frozenset("say says said saying that".split())
+_TAKES = frozenset(  # before a phrase they need it, unless a question begins there
+    "am i'm is are was were be been i he she they there so very feel feels do does did what a to use".split()
+)
 _HEDGE = r"(?:no|wait|sorry|uh+|um+|er+|oh|oops|i\s+mean(?:t)?|actually|rather|instead)"
 _SLIP = re.compile(
-    rf"""[\s,.;—–-]+(?:
+    rf"""(?<![\s,.;—–-])(?P<gap>[\s,.;—–-]+)(?P<phrase>
         (?:or|no|uh+|um+|er+|oh|oops)[,\s]+(?:no\s+)?
             (?:wait|sorry|i\s+mean(?:t)?|rather|better\s+yet|scratch\s+that|make\s+that|actually|i'm\s+sorry)
-        |(?<!do\s)(?<!does\s)(?<!did\s)(?<!what\s)i\s+mean(?:t)?(?!\s+(?:to|it|that|by)\b)|scratch\s+that|oops
+        |i\s+mean(?:t)?(?!\s+(?:to|it|that|by)\b)|scratch\s+that|oops
         |no\s+no
-        |(?<!\bam\s)(?<!i'm\s)(?<!\bso\s)(?<!\bbe\s)(?<!very\s)(?<!feel\s)(?:or\s+)?sorry
-            (?!\s+(?:to|for|that|about|but|if|i)\b)
-        |(?:no|er+|uh+|um+|ah+|actually)(?=\s+(?:tell\s+me\s+|tell\s+)?(?:who|what|where|when|why|how|which)\b)
+        |(?:or\s+)?sorry(?!\s+(?:to|for|that|about|but|if|i)\b)
+        |(?:(?<!or\s)no|er+|uh+|um+|ah+|actually)(?=\s+(?:tell\s+me\s+|tell\s+)?(?:who|what|where|when|why|how|which)\b)
     )
     (?:[,\s]+(?:{_HEDGE}|i\s+want(?:ed)?\s+to\s+(?:know|ask)|i\s+mean(?:t)?\s+to\s+(?:say|ask)
         |tell(?:\s+me)?|what\s+i\s+(?:mean(?:t)?|want(?:ed)?)\s+(?:to\s+(?:say|ask|know)\s+)?(?:was|is)))*

@@ -50,10 +50,10 @@ class State:
 
     @classmethod
     def from_bytes(cls, raw: bytes, dimension: int) -> State:
-        """What `to_bytes` gave, for an embedder of the same dimension."""
+        """What `to_bytes` gave, for an embedder of the same dimension. Raises ValueError for anything else."""
         if len(raw) != _learned_bytes(dimension):
-            rows = np.frombuffer(raw, dtype=np.float32).reshape(-1, dimension)
-            return cls(rows[0], rows[1] if len(rows) > 1 else None)
+            question, *others = np.frombuffer(raw, dtype=np.float32).reshape(-1, dimension)
+            return cls(question, others[0] if others else None)
         halves = np.frombuffer(raw, dtype=np.float16, count=LEARNED_ROWS * dimension)
         question, *others = halves.astype(np.float32).reshape(LEARNED_ROWS, dimension)
         context, meaning, said, last = (row if row.any() else None for row in others)

@@ -12,7 +12,7 @@ NUMBER_WORDS = {
 } | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "ninety": "90", "hundred": "100", "thousand": "1000"}
 
 NEGATIONS = frozenset(
-    "not no never cannot nor neither none nobody nothing nowhere unable without hardly scarcely barely".split()
+    "not no nope never cannot nor neither none nobody nothing nowhere unable without hardly scarcely barely".split()
 )
 
 # The same words where they deny nothing: "or not", "no problem", "I don't know why …", and a "no" that answers before a

@@ -78,3 +78,56 @@ def test_a_text_of_fewer_letters_than_tokens_is_counted_by_its_tokens(text):
 @pytest.mark.parametrize("text", ["!" * 14, "é" * 7, "汉" * 4, ""])
 def test_a_text_of_as_many_tokens_as_the_embedder_reads_fits(text):
     assert RememberedVectors(Bytes(max_tokens=16)).fits(text)
+
+
+class Reading(BagOfWordsEmbedder):
+    """Knows no word with an x, and notes what it is asked about."""
+
+    def __init__(self):
+        super().__init__(max_tokens=3)
+        self.counted, self.read = [], []
+
+    def count_tokens(self, text):
+        self.counted.append(text)
+        return super().count_tokens(text)
+
+    def reads(self, text):
+        self.read.append(text)
+        return "x" not in text
+
+
+def test_the_embedder_is_asked_once_how_long_a_text_is_and_whether_it_knows_its_words():
+    embedder = Reading()
+    vectors = RememberedVectors(embedder)
+    for _ in range(2):
+        assert vectors.fits("one two three")
+        assert not vectors.fits("one two three four")
+        assert vectors.reads("one two three")
+        assert not vectors.reads("xyz")
+    assert embedder.counted == ["one two three", "one two three four"]
+    assert embedder.read == ["one two three", "xyz"]
+
+
+def test_a_text_that_fits_may_still_not_be_read():
+    vectors = RememberedVectors(Reading())
+    assert vectors.fits("two xyz")
+    assert not vectors.reads("two xyz")
+
+
+def test_only_so_many_of_those_answers_are_remembered():
+    embedder = Reading()
+    vectors = RememberedVectors(embedder, max_texts=1)
+    for text in ("a", "b", "c", "b", "a"):
+        vectors.reads(text)
+    assert embedder.read == ["a", "b", "c", "a"]
+
+
+def test_what_was_cleared_is_asked_again():
+    embedder = Reading()
+    vectors = RememberedVectors(embedder)
+    for _ in range(2):
+        vectors(["a text"])
+        vectors.fits("a longer text")
+        vectors.reads("a text")
+        vectors.clear()
+    assert (embedder.texts, embedder.counted, embedder.read) == (["a text"] * 2, ["a longer text"] * 2, ["a text"] * 2)

@@ -117,9 +117,9 @@ def gate(
 
 def load_embedder() -> Embedder:
     """The bundled sentence embedder."""
-    from smartcache.models import bundled_embedder
+    from smartcache.models import default_embedder
 
-    return bundled_embedder()
+    return default_embedder()
 
 
 def _played(workload: str, settings: Settings, folder: Path | None, *, only_ours: bool = False) -> Run:

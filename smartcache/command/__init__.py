@@ -192,9 +192,9 @@ def warm(
 
 def load_embedder() -> Embedder:
     """The bundled sentence embedder."""
-    from smartcache.models import bundled_embedder
+    from smartcache.models import default_embedder
 
-    return bundled_embedder()
+    return default_embedder()
 
 
 def load_model(name: str | None = None) -> WritingModel:

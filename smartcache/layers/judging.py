@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from smartcache import chinese
-from smartcache.dialogue import Dialogue
+from smartcache.dialogue import Dialogue, stands_alone
 from smartcache.embedding import RememberedVectors, Vector, cosine
 from smartcache.focus import focus, unnamed
 from smartcache.learned import Learned
@@ -92,12 +92,25 @@ class ByConfidence:
         if refusal := asked.told.refusal(stored.told):
             return Ruling(refusal)
         known |= asked.told.shares(stored.told)
+        if leans_on_nothing(asked, stored, known):
+            return Ruling("context")
         candidate = replace(candidate, confidence=self.learned.at_best(known))
         if not policy.accepts(candidate):
             return Ruling("far", candidate)
         signals = signals_of(asked, stored, known, self.vectors)
         candidate = replace(candidate, confidence=self.learned.confidence(signals))
         return Ruling(None if policy.accepts(candidate) else "far", candidate, signals)
+
+
+def leans_on_nothing(asked: Case, stored: Case, known: Mapping[str, float]) -> bool:
+    """Whether one asks "How old is she?" after nothing, and the other says no less after something: of such pairs
+    nothing could be learned, as nobody takes one for the rewrite of the other."""
+    says_more = known["shared_there"] < 1 or known["stands_least"] >= 0
+    return known["histories"] == 1 and not says_more and not _all_stand_alone(asked.dialogue, stored.dialogue)
+
+
+def _all_stand_alone(*dialogues: Dialogue) -> bool:
+    return all(stands_alone(dialogue.question) for dialogue in dialogues)
 
 
 def signals_of(asked: Case, stored: Case, known: Mapping[str, float], vectors: RememberedVectors) -> Signals:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from smartcache.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from smartcache.models.bundled import bundled_embedder, bundled_model_path
+    from smartcache.models.bundled import bundled_embedder, bundled_model_path, default_embedder
     from smartcache.models.local import LocalModel, Usage
     from smartcache.models.pairs import PairClassifier
     from smartcache.models.runs import Generation
@@ -22,6 +22,7 @@ __all__ = [
     "Usage",
     "bundled_embedder",
     "bundled_model_path",
+    "default_embedder",
 ]
 
 _HOMES = {
@@ -31,6 +32,7 @@ _HOMES = {
     "SentenceEmbedder": "sentence",
     "Usage": "local",
     "bundled_embedder": "bundled",
+    "default_embedder": "bundled",
     "bundled_model_path": "bundled",
 }
 

