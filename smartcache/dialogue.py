@@ -95,6 +95,8 @@ class Dialogue:
             return False
         if self._has_stated and not names and _DEFINITE.search(self.question):
             return False  # "the device": what the user has
+        if self._has_stated and self._stated_words & {*" ".join(_MINE.findall(self.question)).lower().split()}:
+            return False  # "my router", after "I have a Halden Two router"
         return not self._other_names or (tells_its_subject and not _OF_THE_OTHER.search(self.question))
 
     @property
@@ -105,6 +107,11 @@ class Dialogue:
             for role, text in self.history
             if role == "user" and not _QUESTION.search(text)
         )
+
+    @property
+    def _stated_words(self) -> frozenset[str]:
+        stated = [text for role, text in self.history if role == "user" and not _QUESTION.search(text)]
+        return self.facts_of(*stated).content
 
     @property
     def _other_names(self) -> frozenset[str]:
@@ -259,5 +266,6 @@ _OF_THE_USER = re.compile(  # "Can I get it?", and not "How do I get it?"
     re.I,
 )
 _OF_THE_OTHER = re.compile(r"\b(?:you|your|yours|here|they|their)\b|\bat the \w+\W*$", re.I)
+_MINE = re.compile(r"\b(?:my|our)((?:\s+\w+){1,3})", re.I)
 _DEFINITE = re.compile(r"\bthe\b|\w's\b", re.I)  # "the film": which one may have been said before
 _CAPITAL_INSIDE = re.compile(r"(?<=[^.!?\s]\s)[A-Z][\w-]*")  # "Halden One" points at nothing

@@ -147,7 +147,15 @@ class Told:
         if self.question.exchanges(other.question):
             return "order"
         heard = all(map(other.mentions, self.question.hard)) and all(map(self.mentions, other.question.hard))
-        return None if heard else "facts"
+        return (
+            None
+            if heard and not (self._states_numbers_beside(other) and other._states_numbers_beside(self))
+            else "facts"
+        )
+
+    def _states_numbers_beside(self, other: Told) -> bool:
+        """Whether the user stated a number that the other dialogue does not have."""
+        return not all(map(other.mentions, self.user.hard - self.user.names))
 
     def shares(self, other: Told) -> dict[str, float]:
         """The signals that the texts alone give."""

@@ -86,7 +86,7 @@ def test_an_example_is_a_question_under_its_history_beside_a_rewrite_of_it():
 
 
 def test_of_a_conversation_in_many_wordings_two_are_one_example():
-    wordings = [Step(conversation(["Of it", text], "When?"), "truth", "g") for text in ("A.", "B.")]
+    wordings = [Step(conversation(["Of boats", text], "When?"), "truth", "g") for text in ("A.", "B.")]
     (example,) = examples({"convquestions": wordings}, Path(), seed=0)
     assert {side.history[1][1] for side in (example.left, example.right)} == {"A.", "B."}
     assert examples({"convquestions": wordings[:1]}, Path(), seed=0) == []

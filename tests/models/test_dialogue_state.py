@@ -115,7 +115,6 @@ def test_a_question_that_says_nothing_by_itself_is_not_served_from_a_dialogue_no
     assert served(embedder, told, (*told[:2], f"And {question.lower()}"))
 
 
-@pytest.mark.xfail(reason="the weights make little of a number that was stated otherwise", strict=True)
 def test_a_number_that_was_stated_otherwise_is_another_dialogue(embedder):
     told, asked = ((f"I have {count} kids.", "Good.", "Which car should I buy?") for count in ("two", "three"))
     assert not served(embedder, told, asked)

@@ -29,7 +29,7 @@ class Side:
     @classmethod
     def of(cls, step: Step) -> Side:
         dialogue = Dialogue.of(step.request)
-        return cls(dialogue.history, dialogue.question)
+        return cls(dialogue.history if dialogue.spoken else (), dialogue.question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,5 +85,6 @@ def _by_truth(steps: Sequence[Step]) -> dict[str, tuple[list[Side], list[Side]]]
     """Those that stand alone, and those under a history."""
     found: dict[str, tuple[list[Side], list[Side]]] = defaultdict(lambda: ([], []))
     for step in steps:
-        found[step.truth][len(step.turns) > 1].append(Side.of(step))
+        side = Side.of(step)
+        found[step.truth][bool(side.history)].append(side)
     return found

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from smartcache.dialogue import Dialogue
 from smartcache.digest import Digest
 from smartcache.embedding import RememberedVectors
-from smartcache.layers.judging import Case, near_signals, signals_of
+from smartcache.layers.judging import Case, leans_on_nothing, near_signals, signals_of
 from smartcache.learned import MIN_MEANING
-from smartcache.signals import Told
+from smartcache.signals import MONOTONE, Told
 from smartcache.state import State
 from smartcache_eval.steps import Step, stream
 from smartcache_eval.training.examples import fold_of
@@ -38,7 +38,7 @@ class Pairs:
         return self.signals[:, HISTORIES].astype(int)
 
 
-HISTORIES = 4  # the column
+HISTORIES = [*MONOTONE].index("histories")
 
 
 def pairs(steps: Sequence[Step], digests: Mapping[int, Digest], vectors: RememberedVectors, seed: int) -> Pairs:
@@ -58,8 +58,12 @@ def pairs(steps: Sequence[Step], digests: Mapping[int, Digest], vectors: Remembe
                 case, other = cases[number], cases[int(place)]
                 if similarities[place] >= MIN_MEANING and not case.told.refusal(other.told):
                     known = near_signals(case.state, other.state) | case.told.shares(other.told)
+                    if leans_on_nothing(case, other, known):
+                        continue
                     rows.append(signals_of(case, other, known, vectors).values())
                     equal.append(order[number].truth == order[int(place)].truth)
                     asked.append(number)
     own = np.array([folds[number] for number in asked], np.int64)
-    return Pairs(np.array(rows, np.float32), np.array(equal, bool), np.array(asked, np.int64), own)
+    return Pairs(
+        np.array(rows, np.float32).reshape(-1, len(MONOTONE)), np.array(equal, bool), np.array(asked, np.int64), own
+    )
