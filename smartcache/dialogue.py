@@ -95,7 +95,7 @@ class Dialogue:
             return False
         if self._has_stated and not names and _DEFINITE.search(self.question):
             return False  # "the device": what the user has
-        if self._has_stated and self._stated_words & {*" ".join(_MINE.findall(self.question)).lower().split()}:
+        if self._has_stated and self.told_facts.content & {*" ".join(_MINE.findall(self.question)).lower().split()}:
             return False  # "my router", after "I have a Halden Two router"
         return not self._other_names or (tells_its_subject and not _OF_THE_OTHER.search(self.question))
 
@@ -108,10 +108,15 @@ class Dialogue:
             if role == "user" and not _QUESTION.search(text)
         )
 
+    @cached_property
+    def told_facts(self) -> Facts:
+        """The facts of all that the user told before, and did not ask."""
+        return self.facts_of(*(text for role, text in self.history if role == "user" and not _QUESTION.search(text)))
+
     @property
-    def _stated_words(self) -> frozenset[str]:
-        stated = [text for role, text in self.history if role == "user" and not _QUESTION.search(text)]
-        return self.facts_of(*stated).content
+    def is_of_the_user(self) -> bool:
+        """Whether the question is about the user's own case: "Can I get it?"."""
+        return bool(_OF_THE_USER.match(self.question))
 
     @property
     def _other_names(self) -> frozenset[str]:

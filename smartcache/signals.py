@@ -11,6 +11,8 @@ from smartcache.dialogue import Dialogue, replies
 from smartcache.facts import Facts, stem
 from smartcache.focus import weighty_stems
 
+MAX_TOLD = 2  # words of a user's case that another user need not have told
+
 # For each signal whether more of it speaks for one answer (1), against it (-1), or neither by itself (0).
 MONOTONE = {
     "meaning": 1, "wording": 1, "stands_least": 0, "stands_most": 0, "histories": 0,
@@ -147,11 +149,16 @@ class Told:
         if self.question.exchanges(other.question):
             return "order"
         heard = all(map(other.mentions, self.question.hard)) and all(map(self.mentions, other.question.hard))
+        if not heard or (self._states_numbers_beside(other) and other._states_numbers_beside(self)):
+            return "facts"
+        is_of_the_user = self.dialogue.is_of_the_user or other.dialogue.is_of_the_user
         return (
-            None
-            if heard and not (self._states_numbers_beside(other) and other._states_numbers_beside(self))
-            else "facts"
+            "context" if is_of_the_user and max(self._told_beside(other), other._told_beside(self)) > MAX_TOLD else None
         )
+
+    def _told_beside(self, other: Told) -> int:
+        """How many words of their case the user told that the other dialogue does not have."""
+        return len(_stems(self.dialogue.told_facts) - other.all_words)
 
     def _states_numbers_beside(self, other: Told) -> bool:
         """Whether the user stated a number that the other dialogue does not have."""
