@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smartcache.digest import Digest
 from smartcache.errors import MissingExtra
@@ -110,12 +111,17 @@ class Learned:
 
     def confidence(self, signals: Signals) -> float:
         """How surely two dialogues have one answer, from 0 to 1."""
-        return 1 / (1 + math.exp(-self.trees.score(_row(signals))))
+        return self._sure(_row(signals))
 
     def at_best(self, known: Mapping[str, float]) -> float:
-        """The confidence where all signals but the known ones were as good as can be: none is above it. What speaks
-        neither for nor against is among the known."""
-        return self.confidence(Signals(**{**self._best, **known}))
+        """The confidence where all signals but the known ones were as good as can be: none is above it."""
+        row = self._best.copy()
+        for name, value in known.items():
+            row[_PLACES[name]] = value
+        return self._sure(row)
+
+    def _sure(self, row: NDArray[np.float32]) -> float:
+        return 1 / (1 + math.exp(-self.trees.score(row)))
 
     def parts(self, signals: Signals) -> dict[str, float]:
         """What each signal adds to the logit of the confidence, the weightiest first."""
@@ -123,8 +129,11 @@ class Learned:
         return dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
 
     @cached_property
-    def _best(self) -> dict[str, float]:
-        return {name: math.inf * sign if sign else 0.0 for name, sign in MONOTONE.items()}
+    def _best(self) -> NDArray[np.float32]:
+        return np.array([math.inf * sign if sign else 0.0 for sign in MONOTONE.values()], np.float32)
+
+
+_PLACES = {name: place for place, name in enumerate(MONOTONE)}
 
 
 def _row(signals: Signals) -> Any:

@@ -48,11 +48,12 @@ class Trees:
         return np.arange(0, self.feature.size, self.feature.shape[1])
 
     @cached_property
-    def _children(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """`left` and `right`, counted through all trees."""
-        return self.left + self._roots[:, np.newaxis], self.right + self._roots[:, np.newaxis]
+    def _flat(self) -> tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.intp]]:
+        """Of all trees, one after the other: `feature`, `threshold`, and the two places below a node, left first."""
+        below = np.stack([self.left + self._roots[:, np.newaxis], self.right + self._roots[:, np.newaxis]], axis=-1)
+        return self.feature.ravel().astype(np.intp), self.threshold.ravel(), below.ravel().astype(np.intp)
 
     def _below(self, nodes: NDArray[np.intp], row: NDArray[np.float32]) -> NDArray[np.intp]:
-        left, right = self._children
-        is_left = row.take(self.feature.take(nodes)) <= self.threshold.take(nodes)
-        return np.where(is_left, left.take(nodes), right.take(nodes))
+        feature, threshold, below = self._flat
+        is_right = row.take(feature.take(nodes)) > threshold.take(nodes)
+        return below.take(2 * nodes + is_right)

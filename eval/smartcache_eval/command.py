@@ -33,6 +33,7 @@ class Part(StrEnum):
     prefix = "prefix"
     eviction = "eviction"
     vectors = "index"
+    lookup = "lookup"
 
 
 def bench(
@@ -47,7 +48,7 @@ def bench(
         list[Path] | None, typer.Option(help="prefix: the Python of an environment that has peers; repeatable.")
     ] = None,
 ) -> None:
-    """Measure on this machine. `all` is quick, and leaves out index, and eviction, which needs public traces
+    """Measure on this machine. `all` is quick, and leaves out index, lookup, and eviction, which needs public traces
     ($SMARTCACHE_DATA).
     `prefix` takes some minutes; its JSON is one object."""
     if part is not Part.prefix and (quick or shared or rounds or peer_python or not peers):
@@ -116,6 +117,10 @@ def _measured(part: Part, million: bool) -> Iterator[Figure]:
         from smartcache_eval.index_bench import MILLION, SIZES, index_figures
 
         yield from index_figures((*SIZES, MILLION) if million else SIZES)
+    if part is Part.lookup:
+        from smartcache_eval.lookup_bench import lookup_figures
+
+        yield from lookup_figures()
 
 
 def _bench_figures(as_json: bool, figures: list[Figure]) -> None:

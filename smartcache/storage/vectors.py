@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from time import sleep
 from typing import Any, TypeVar
 
@@ -89,7 +90,8 @@ class VectorIndex:
             count = min(count, len(self._ids))
             if not count or not np.isfinite(vector).all():
                 return []
-            found = self._index.search(vector, count)
+            with one_thread():
+                found = self._index.search(vector, count)
         return [(id, min(1.0, max(-1.0, similarity))) for id, similarity in found]
 
     def wait(self) -> None:
@@ -183,3 +185,15 @@ def _gently(steps: Iterable[Step]) -> Iterator[Step]:
     for step in steps:
         yield step
         sleep(PAUSE_SECONDS)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """FAISS within works in the calling thread alone: others compute too, and waiting for each other takes longer than
+    so little work."""
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(threads)
