@@ -17,11 +17,11 @@ import numpy as np
 from smartcache.digest import Digest
 from smartcache.errors import MissingExtra
 from smartcache.intervals import wilson
+from smartcache.policy import NOTHING
 from smartcache.signals import MONOTONE, Signals
 from smartcache.trees import Trees
 
 MIN_MEANING = 0.5  # pairs that lie farther apart were not learned from, and are none
-NOTHING = 2.0  # no confidence is as high
 FORMAT = "smartcache-learned-1"
 BUNDLED = Path(__file__).with_name("weights") / "all-MiniLM-L6-v2.safetensors"
 
