@@ -17,6 +17,7 @@ import numpy as np
 from smartcache.digest import Digest
 from smartcache.errors import MissingExtra
 from smartcache.intervals import wilson
+from smartcache.lexical import BY_LETTERS
 from smartcache.policy import NOTHING
 from smartcache.signals import MONOTONE, Signals
 from smartcache.trees import Trees
@@ -104,9 +105,9 @@ class Learned:
             return None
 
     def fits(self, embedder: str) -> bool:
-        """Whether the weights were learned from the vectors of the embedder of that name; what it adds for texts that
-        they are not asked about follows after a comma."""
-        return embedder == self.embedder or embedder.startswith(f"{self.embedder},")
+        """Whether the weights were learned from the vectors of the embedder of that name, whatever it makes of Chinese,
+        about which they are not asked."""
+        return embedder.removesuffix(BY_LETTERS) == self.embedder
 
     def confidence(self, signals: Signals) -> float:
         """How surely two dialogues have one answer, from 0 to 1."""
