@@ -66,8 +66,8 @@ def assemble(
         raise TypeError(f"embedder has no {wrong}: pass an Embedder, such as smartcache.models.SentenceEmbedder(path)")
     if policy is not None and not hasattr(policy, "accepts"):
         raise TypeError(f"policy has no accepts: pass a HitPolicy, such as ThresholdPolicy(0.9), not {policy!r}")
-    policy = policy or CalibratedPolicy()
-    doubting = checked_policy(policy, verifier, verify) if verifier else None
+    policy = CalibratedPolicy() if policy is None else policy
+    doubting = None if verifier is None else checked_policy(policy, verifier, verify)
     used = (embedder or _bundled_embedder()) if mode == "semantic" else None
     entries = Entries(
         path, strict=events.strict, on_damage=lambda error: events.emit("trouble", "damaged", error=error)
@@ -92,7 +92,7 @@ def assemble(
         Desk(knowledge, forgets, events, read_text, cache_sampled=cache_sampled),
         Flights(on_given_up=lambda: events.emit("miss", "given_up")),
         Shadow(answers, entries, events, used, policy, limits.clock) if shadow else None,
-        Verification(answers, events, own or doubting, verifier, verify) if doubting and verifier else None,
+        Verification(answers, events, own or doubting, verifier, verify) if doubting and verifier is not None else None,
         Explainer(entries, knowledge, semantic, learned, own, limits),
     )
 

@@ -57,9 +57,9 @@ class SmartCache(Upkeep):
         `ttl_seconds`: how long an answer lives by `clock`, None for ever. `on_event` is told of each Event. `strict`
         raises the cache's own trouble instead of counting it. `cache_sampled` also keeps answers to requests that ask
         for a draw (temperature above 0). `shadow` serves nothing and records what would have been served: every answer
-        is the model's, see `shadow_records`. `verifier(asked, stored)` is asked about what the policy only doubts:
-        "before" that may be served, or "after", while the model answers; see `smartcache.verifying`. Raises
-        ForeignStore where `path` is another program's file.
+        is the model's, and nothing is verified; see `shadow_records`. `verifier(asked, stored)` is asked about what the
+        policy only doubts: "before" that may be served, or "after", while the model answers; see
+        `smartcache.verifying`. Raises ForeignStore where `path` is another program's file.
         """
         limits = Limits(max_entries, max_bytes, ttl_seconds, clock)
         events = Events(on_event, strict)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 
 from smartcache.intents import INTENTS, intent_of
-from smartcache.learned import NOTHING, Learned
-from smartcache.policy import Candidate, ThresholdPolicy
+from smartcache.learned import Learned
+from smartcache.policy import NOTHING, Candidate, ThresholdPolicy
 
 MAX_WRONG = 0.012  # of a hundred hits, about one
 DOUBTFUL_WRONG = 0.10  # what a policy of that bound would serve is worth verifying
@@ -34,7 +35,6 @@ class CalibratedPolicy:
         self.max_wrong = _bound(max_wrong)
         self.by_intent = {intent: _bound(bound) for intent, bound in (by_intent or {}).items()}
         self._own = None if weights is None else Learned.load(weights)
-        self._used: Learned | None = self._own
         self.otherwise = ThresholdPolicy()
 
     def learned_for(self, embedder: str) -> Learned | None:
@@ -44,8 +44,7 @@ class CalibratedPolicy:
             raise ValueError(
                 f"the weights were learned for {self._own.embedder!r}, not for {embedder!r}: run  smartcache-eval train"
             )
-        self._used = self._own or Learned.find(embedder)
-        return self._used
+        return self._own or Learned.find(embedder)
 
     def accepts(self, candidate: Candidate) -> bool:
         return self._accepts(candidate, self.max_wrong_of(candidate))
@@ -65,13 +64,17 @@ class CalibratedPolicy:
     def min_confidence(self, histories: int, max_wrong: float | None = None) -> float:
         """From which confidence on a pair is served of which so many questions have anything before them; above 1
         where none keeps the bound."""
-        self._used = self._used or Learned.bundled()
         bound = self.max_wrong if max_wrong is None else max_wrong
-        return self._used.curves[histories].min_confidence(bound) if self._used else NOTHING
+        return self._learned.curves[histories].min_confidence(bound) if self._learned else NOTHING
 
     def max_wrong_of(self, candidate: Candidate) -> float:
         """The bound that holds for what is asked."""
         return self.by_intent.get(intent_of(candidate.asked), self.max_wrong) if self.by_intent else self.max_wrong
+
+    @cached_property
+    def _learned(self) -> Learned | None:
+        """Where the curves come from: its own weights, else those of the package."""
+        return self._own or Learned.bundled()
 
 
 def _bound(value: float) -> float:

@@ -22,7 +22,7 @@ Kind = Literal[
 @dataclass(frozen=True, slots=True)
 class Event:
     """One thing that happened. `reason` is the layer of a hit, or why it was a miss, a bypass, not stored, trouble;
-    of `verified`, how it ended: same, different, failed, dropped.
+    of `verified`, how it ended: same, different, failed, dropped; of `bar_raised`, for which kind of pair.
 
     `seconds`: what the lookup took. `count`: entries concerned. `error`: what went wrong, for trouble.
     """

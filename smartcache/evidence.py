@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from smartcache.intervals import interval_of
-from smartcache.policy import Candidate
+from smartcache.policy import NOTHING, Candidate
 
 KINDS = ("neither has turns before it", "one has turns before it", "both have turns before them", "decided by rules")
 BY_RULES = 3  # the kinds before it are those of `Candidate.histories`
-NOTHING = 2.0  # no confidence is as high
 STEPS, TOP = 2, 40  # two bins to each halving of the doubt, down to one in a million
 HALF_LIFE_SECONDS = 30 * 86_400.0
 
@@ -26,8 +25,7 @@ class Place:
     @classmethod
     def of(cls, candidate: Candidate) -> Place:
         """By the confidence, or by the similarity that the rules went by where there is none."""
-        doubt = max(2.0 ** (-TOP / STEPS), 1.0 - strength(candidate))
-        return cls(kind_of(candidate), min(TOP, max(0, math.floor(-STEPS * math.log2(doubt) + 1e-9))))
+        return cls(kind_of(candidate), _bin(strength(candidate)))
 
 
 def kind_of(candidate: Candidate) -> int:
@@ -48,23 +46,26 @@ class Evidence:
     need not be whole. A hit that nobody reported was served, and is not proved right."""
 
     counts: Mapping[Place, tuple[float, float]] = field(default_factory=dict)
-    _bars: dict[tuple[int, float], float] = field(default_factory=dict, compare=False, repr=False)
+    _bars: dict[tuple[int, float, int], float] = field(default_factory=dict, compare=False, repr=False)
 
-    def min_strength(self, kind: int, max_wrong: float) -> float:
-        """The lowest confidence from which on more wrong hits than `max_wrong` are not shown: 0 where they are shown
-        nowhere, above 1 where they are shown up to the highest."""
-        if (bar := self._bars.get((kind, max_wrong))) is None:
-            bar = self._bars[kind, max_wrong] = self._lowest(kind, max_wrong)
+    def min_strength(self, kind: int, max_wrong: float, promised: float) -> float:
+        """The lowest confidence, of those about `promised` and above, from which on more wrong hits than `max_wrong`
+        are not shown: at most `promised` where they are shown nowhere, above 1 where they are shown up to the highest.
+
+        What lies lower (verified, or served under a looser bound) neither proves nor disproves the promise.
+        """
+        first = _bin(promised)
+        if (bar := self._bars.get((kind, max_wrong, first))) is None:
+            bar = self._bars[kind, max_wrong, first] = self._lowest(kind, max_wrong, first)
         return bar
 
     def since(self, kind: int, confidence: float) -> tuple[float, float]:
         """How many were served and how many of them reported, from the bin of a confidence on."""
-        first = Place.of(Candidate("", "", 0.0, confidence=min(1.0, confidence))).bin
-        return self._sums(kind).get(first, (0.0, 0.0))
+        return self._sums(kind)[_bin(confidence)]
 
-    def _lowest(self, kind: int, max_wrong: float) -> float:
+    def _lowest(self, kind: int, max_wrong: float, first: int) -> float:
         sums = self._sums(kind)
-        return next((_edge(bin) for bin in sorted(sums) if not _is_shown(*sums[bin], max_wrong)), NOTHING)
+        return next((_edge(bin) for bin in range(first, TOP + 1) if not _is_shown(*sums[bin], max_wrong)), NOTHING)
 
     def _sums(self, kind: int) -> dict[int, tuple[float, float]]:
         """What was served and reported from each bin on."""
@@ -87,6 +88,11 @@ def _is_shown(served: float, reported: float, max_wrong: float) -> bool:
         return False
     served = max(served, reported)
     return interval_of(reported / served, served)[0] > max_wrong
+
+
+def _bin(confidence: float) -> int:
+    doubt = max(2.0 ** (-TOP / STEPS), 1.0 - confidence)
+    return min(TOP, max(0, math.floor(-STEPS * math.log2(doubt) + 1e-9)))
 
 
 def _edge(bin: int) -> float:

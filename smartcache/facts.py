@@ -8,6 +8,7 @@ import unicodedata
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations, pairwise
 
 from smartcache.wording import (
@@ -176,12 +177,6 @@ _OPERATION = re.compile(r"(?<=\d)\s*([-+*/×÷^])\s*(?=\d)")
 _IDENTIFIER = re.compile(
     r"\b(?=\w*\d)(?=\w*[A-Za-z_])[\w]+(?:[-.:]\w+)*\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|(?<!\w)(?:[$@#]|--?)[A-Za-z][\w-]*"
 )
-_OPPOSED = {
-    term: [(axis, side) for axis, pair in enumerate(ANTONYMS) for side, terms in enumerate(pair) if term in terms]
-    for pair in ANTONYMS
-    for terms in pair
-    for term in terms
-}
 _ANSWERS = -1  # the axis of yes and no, where a text begins with one
 _ANSWER = re.compile(
     r"^\W*(?:(?P<yes>yes|yeah|yep|yea|sure|correct|right)|no|nope)\b(?!\s+(?:one|longer|more)\b)", re.I
@@ -263,12 +258,24 @@ def _sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]:
     if answer := _ANSWER.match(text):
         yield _ANSWERS, int(answer["yes"] is None)
     yield from ((_MEASURES, _UNITS.index(unit.lower().replace("hrs", "hr"))) for unit in _MEASURED.findall(text))
-    for word in words & _OPPOSED.keys():
-        yield from _OPPOSED[word]
+    opposed = _opposed()
+    for word in words & opposed.keys():
+        yield from opposed[word]
     if text.isascii():
         return
     for axis, chinese in enumerate(CHINESE_ANTONYMS, start=len(ANTONYMS)):
         yield from ((axis, side) for side, term in enumerate(chinese) if term in text)
+
+
+@cache
+def _opposed() -> Mapping[str, list[tuple[int, int]]]:
+    """The sides that each term takes; made once, at the first text."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for axis, pair in enumerate(ANTONYMS):
+        for side, terms in enumerate(pair):
+            for term in terms:
+                found.setdefault(term, []).append((axis, side))
+    return found
 
 
 def _differ_on_a_shared_axis(one: frozenset[tuple[int, int]], other: frozenset[tuple[int, int]]) -> bool:

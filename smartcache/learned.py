@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from smartcache.digest import Digest
 from smartcache.errors import MissingExtra
 from smartcache.intervals import wilson
+from smartcache.lexical import BY_LETTERS
+from smartcache.policy import NOTHING
 from smartcache.signals import MONOTONE, Signals
 from smartcache.trees import Trees
 
 MIN_MEANING = 0.5  # pairs that lie farther apart were not learned from, and are none
-NOTHING = 2.0  # no confidence is as high
 FORMAT = "smartcache-learned-1"
 BUNDLED = Path(__file__).with_name("weights") / "all-MiniLM-L6-v2.safetensors"
 
@@ -105,9 +106,9 @@ class Learned:
             return None
 
     def fits(self, embedder: str) -> bool:
-        """Whether the weights were learned from the vectors of the embedder of that name; what it adds for texts that
-        they are not asked about follows after a comma."""
-        return embedder == self.embedder or embedder.startswith(f"{self.embedder},")
+        """Whether the weights were learned from the vectors of the embedder of that name, whatever it makes of Chinese,
+        about which they are not asked."""
+        return embedder.removesuffix(BY_LETTERS) == self.embedder
 
     def confidence(self, signals: Signals) -> float:
         """How surely two dialogues have one answer, from 0 to 1."""

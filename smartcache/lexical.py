@@ -13,6 +13,7 @@ from smartcache.chinese import is_chinese
 from smartcache.embedding import Embedder
 
 GRAM_LETTERS = (1, 2, 3)
+BY_LETTERS = ", Chinese by letters 1"  # after the name of the embedder that all other text is for
 _SIGNS = str.maketrans(dict.fromkeys("，。！？；：、“”‘’（）《》,.!?;:()\"' \n\t"))
 
 
@@ -25,7 +26,7 @@ class ByScript:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self.name = f"{embedder.name}, Chinese by letters 1"
+        self.name = f"{embedder.name}{BY_LETTERS}"
         self.dimension, self.max_tokens = embedder.dimension, embedder.max_tokens
 
     def __call__(self, texts: Sequence[str], /) -> NDArray[np.float32]:

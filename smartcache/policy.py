@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from smartcache.types import Answer
 
 DOUBT = 0.10  # of similarity: so far below a threshold is worth verifying
+NOTHING = 2.0  # no similarity and no confidence is as high
 ROUNDING = 1e-5  # unit vectors in float32: the same text in another batch
 
 

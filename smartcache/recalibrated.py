@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from smartcache.calibrated import CalibratedPolicy
-from smartcache.evidence import BY_RULES, KINDS, NOTHING, Evidence, kind_of, strength
-from smartcache.policy import Candidate
+from smartcache.evidence import BY_RULES, KINDS, Evidence, kind_of, strength
+from smartcache.policy import NOTHING, Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,7 @@ class Recalibrated:
     def accepts(self, candidate: Candidate) -> bool:
         if not self.policy.accepts(candidate):
             return False
-        bound = self.policy.max_wrong_of(candidate)
-        return strength(candidate) >= self._evidence().min_strength(kind_of(candidate), bound)
+        return strength(candidate) >= self._shown(kind_of(candidate), self.policy.max_wrong_of(candidate))
 
     def is_doubtful(self, candidate: Candidate) -> bool:
         """What the policy doubts, and what it would accept if its own hits had been right."""
@@ -53,12 +52,20 @@ class Recalibrated:
     def min_confidence(self, histories: int, max_wrong: float | None = None) -> float:
         """As the policy's, after the evidence."""
         bound = self.policy.max_wrong if max_wrong is None else max_wrong
-        return max(self.policy.min_confidence(histories, max_wrong), self._evidence().min_strength(histories, bound))
+        return max(self._promised(histories, bound), self._shown(histories, bound))
 
     def bar(self, candidate: Candidate) -> Bar:
         """What was needed for a candidate, and why."""
-        kind, evidence, bound = kind_of(candidate), self._evidence(), self.policy.max_wrong_of(candidate)
-        by_rules = self.policy.otherwise.min_similarity if bound else NOTHING
-        promised = by_rules if kind == BY_RULES else self.policy.min_confidence(kind, bound)
-        needed = max(promised, evidence.min_strength(kind, bound))
-        return Bar(promised, needed, *evidence.since(kind, promised), KINDS[kind])
+        kind, bound = kind_of(candidate), self.policy.max_wrong_of(candidate)
+        promised = self._promised(kind, bound)
+        needed = max(promised, self._shown(kind, bound))
+        return Bar(promised, needed, *self._evidence().since(kind, promised), KINDS[kind])
+
+    def _shown(self, kind: int, bound: float) -> float:
+        """What own hits show to be needed."""
+        return self._evidence().min_strength(kind, bound, self._promised(kind, bound))
+
+    def _promised(self, kind: int, bound: float) -> float:
+        if kind == BY_RULES:
+            return self.policy.otherwise.min_similarity if bound else NOTHING
+        return self.policy.min_confidence(kind, bound)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+MAX_LETTERS = 2_000  # a longer text is written, and not spoken
 MAX_TAKEN_BACK = 5  # words before the slip among which the one is looked for that begins the sentence anew
 
 
@@ -13,6 +14,8 @@ def mended(text: str) -> str:
 
     Taken back is all from the word on with which the sentence begins anew, or else the one word before the phrase.
     """
+    if len(text) > MAX_LETTERS:
+        return text
     while found := next((slip for slip in _SLIP.finditer(text) if _breaks_off(text, slip)), None):
         before, after = text[: found.start()].split(), text[found.end() :].split()
         if not before or not after:

@@ -76,7 +76,8 @@ def compare(
 
     The same request again is left out: every policy serves it. A request has one record, of the answer that would have
     been served, or of the nearest: which other one a policy would have taken in its place is not known. A policy that
-    reads the texts of a candidate cannot be judged so, for they are not kept.
+    reads the texts of a candidate cannot be judged so, for they are not kept; nor can one that goes by similarities by
+    records with a confidence, which have that in place of the similarity of contexts.
     """
     near = [record for record in records if record.layer == "semantic"]
     return {

@@ -55,5 +55,7 @@ def checked_policy(policy: HitPolicy, verifier: Verifier, when: str) -> Doubting
     if call is None or inspect.iscoroutinefunction(call):
         raise TypeError("a verifier is a plain function (asked, stored) -> bool; it runs beside the event loop")
     if not hasattr(policy, "is_doubtful"):
-        raise TypeError("the policy has no is_doubtful(candidate): without it there is nothing for a verifier to check")
+        raise TypeError(
+            "the policy has no is_doubtful(candidate): add one, or leave the verifier out, for it is asked nothing"
+        )
     return cast(DoubtingPolicy, policy)

@@ -183,6 +183,20 @@ def test_b09_another_paraphrase_of_the_stored_question_still_hits(cache, model):
     assert cache.lookup(ask("the hub: how do I reset to factory settings?")) is not None
 
 
+def test_b09_a_report_under_another_embedder_leaves_the_others_served(tmp_path, model):
+    stored, asked = map(ask, WRONG_PAIR)
+    file, dimensions = tmp_path / "cache.db", (512, 256)
+    embedders = [BagOfWordsEmbedder(dimension, name=f"words {dimension}") for dimension in dimensions]
+    with SmartCache.open(file, embedder=embedders[0], strict=True) as cache:
+        cache.answer(stored, model)
+        hit = cache.answer(asked, model)
+    with SmartCache.open(file, embedder=embedders[1], strict=True) as cache:
+        cache.report_wrong(asked, hit)
+    with SmartCache.open(file, embedder=embedders[0], strict=True) as cache:
+        assert cache.lookup(asked) is None
+        assert cache.lookup(ask("the hub: how do I reset to factory settings?")) is not None
+
+
 def test_b09_an_exact_answer_reported_wrong_is_gone(cache, model):
     request = ask(WRONG_PAIR[0])
     cache.answer(request, model)

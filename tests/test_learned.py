@@ -115,6 +115,7 @@ def test_the_curves_in_the_package_rise_as_the_confidence_falls():
     [
         (EMBEDDER, True),
         (f"{EMBEDDER}, Chinese by letters 1", True),
+        (f"{EMBEDDER}, in small letters", False),
         (f"{EMBEDDER}0", False),
         (EMBEDDER[:-1], False),
         (EMBEDDER.partition("@")[0], False),

@@ -196,8 +196,9 @@ def bars(*counts: tuple[float, float, float]) -> Recalibrated:
         ([(0.92, 20, 5), (0.97, 20, 5), (0.995, 20, 5)], []),
         ([(0.92, 20, 5), (0.97, 2000, 0)], [0.92, 0.97, 0.995]),
         ([(0.5, 20, 5)], [0.92, 0.97, 0.995]),
+        ([(0.5, 10_000, 0), (0.92, 20, 5)], [0.97, 0.995]),
     ],
-    ids=["none", "good", "wrong below", "wrong in the middle", "wrong up to the top", "outweighed", "under the bar"],
+    ids="none good wrong-below wrong-in-the-middle wrong-up-to-the-top outweighed under-it good-under-it".split(),
 )
 def test_the_bar_is_the_lowest_from_which_on_the_bound_is_not_disproved(counts, accepted):
     policy = bars(*counts)

@@ -6,7 +6,7 @@ import pytest
 
 from smartcache import Answer, Request, SmartCache, Turn
 from smartcache.dialogue import Dialogue
-from smartcache.repair import mended
+from smartcache.repair import MAX_LETTERS, mended
 from smartcache.testing import BagOfWordsEmbedder
 
 SLIPS = [
@@ -30,6 +30,13 @@ SLIPS = [
 @pytest.mark.parametrize(("text", "meant"), SLIPS)
 def test_what_was_taken_back_is_left_out(text, meant):
     assert mended(text) == meant
+
+
+@pytest.mark.parametrize(("letters", "is_mended"), [(MAX_LETTERS, True), (MAX_LETTERS + 1, False)])
+def test_what_is_too_long_to_be_spoken_is_left_as_it_is(letters, is_mended):
+    slip, before = SLIPS[0][0], "It is a long story. " * 200
+    text = before[len(slip) - letters :] + slip
+    assert (len(text), mended(text) != text) == (letters, is_mended)
 
 
 @pytest.mark.parametrize("text", dict.fromkeys(meant for _, meant in SLIPS))

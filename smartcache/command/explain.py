@@ -16,7 +16,6 @@ from smartcache import Answer, Embedder, Request, SmartCache, Turn
 from smartcache.command.kept import opened, trouble_told
 from smartcache.command.settings import settings_of
 from smartcache.explained import Explained
-from smartcache.lexical import ByScript
 from smartcache.storage.entries import Entries
 from smartcache.types import Role
 
@@ -28,7 +27,7 @@ _BREAK = re.compile(r"\n| \| ")
 
 def explained_pair(asked: str, stored: str, embedder: Embedder) -> tuple[Explained, ...]:
     """What the default policy makes of two texts."""
-    with SmartCache.open(embedder=ByScript(embedder), strict=True) as cache:
+    with SmartCache.open(embedder=embedder, strict=True) as cache:
         cache.store(Request(turns_of(_BREAK.split(stored))), Answer("…"))
         return cache.explain(Request(turns_of(_BREAK.split(asked))), 1)
 
@@ -43,12 +42,11 @@ def explained(
     turns, found, embedder = turns_of([*before, ask]), list[Explained](), load_embedder()
     with trouble_told(file, "name another file"):
         settings = settings_of(_requests(file), scope, MAX_SETTINGS)
-        for vectors in (ByScript(embedder), embedder):  # an application's own, and that of `smartcache chat`
-            with SmartCache.open(file, embedder=vectors, strict=True) as cache:
-                for setting in settings:
-                    system = [turn for turn in setting.turns if turn.role == "system"]
-                    request = Request([*system, *turns], setting.scope, setting.variant, setting.options)
-                    found += cache.explain(request, count)
+        with SmartCache.open(file, embedder=embedder, strict=True) as cache:
+            for setting in settings:
+                system = [turn for turn in setting.turns if turn.role == "system"]
+                request = Request([*system, *turns], setting.scope, setting.variant, setting.options)
+                found += cache.explain(request, count)
     near = {one.entry_id: one for one in found if one.question is not None}
     return tuple(sorted(near.values(), key=lambda one: -one.similarity)[:count]) or tuple(found[:1]) or _EMPTY
 

@@ -160,7 +160,9 @@ class AnswerLayer:
         if entry.key == asked.key:
             self.forget([entry.id])
         else:
-            state = self._semantic.state(asked, []) if self._semantic else None
+            # under another embedder its vectors say nothing of these
+            is_near = self._semantic and self._semantic.partition(asked) == entry.partition
+            state = self._semantic.state(asked, []) if self._semantic and is_near else None
             self._store_wrong(asked, entry, state)
 
     def _store_wrong(self, asked: Asked, entry: Entry, state: State | None) -> None:

@@ -12,7 +12,6 @@ import smartcache.command
 from smartcache import Answer, Request, SmartCache, Turn
 from smartcache.command import app
 from smartcache.command.explain import turns_of
-from smartcache.lexical import ByScript
 from smartcache.testing import BagOfWordsEmbedder
 
 RESET, NEAR = "How do I reset the hub to factory settings?", "To factory settings, how do I reset the hub?"
@@ -27,7 +26,7 @@ def _no_model(monkeypatch: pytest.MonkeyPatch) -> None:
 def file(tmp_path: Path) -> Path:
     """A file with an answer under a system prompt, a model and options, as applications have them."""
     file = tmp_path / "answers.db"
-    with SmartCache.open(file, embedder=ByScript(BagOfWordsEmbedder()), strict=True) as cache:
+    with SmartCache.open(file, embedder=BagOfWordsEmbedder(), strict=True) as cache:
         turns = [Turn("system", "Be brief."), Turn("user", RESET)]
         options = {"temperature": 0, "top_p": 0.5, "stop": ["a", None], "seed": True}
         cache.store(Request(turns, "acme", "m1", options), Answer("Hold the button."))
@@ -48,12 +47,6 @@ def found(*arguments: object) -> list[dict]:
 def test_a_file_is_asked_under_the_settings_that_it_was_filled_under(file: Path) -> None:
     [one] = found(file, "--ask", NEAR)
     assert (one["question"], one["is_served"], one["refusal"]) == (RESET, True, None)
-
-
-def test_the_answers_of_smartcache_chat_are_found_too(tmp_path: Path) -> None:
-    with SmartCache.open(tmp_path / "chat.db", embedder=BagOfWordsEmbedder()) as cache:
-        cache.store(Request([Turn("user", RESET)]), Answer("Hold the button."))
-    assert found(tmp_path / "chat.db", "--ask", NEAR)[0]["is_served"]
 
 
 def test_turns_before_the_question_count(file: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from smartcache.embedding import RememberedVectors
 from smartcache.learned import FORMAT, Curve
+from smartcache.lexical import BY_LETTERS
 from smartcache.signals import MONOTONE
 from smartcache_eval.steps import part_of
 from smartcache_eval.training.attention import train
@@ -59,7 +60,7 @@ def learn(folder: Path, vectors: KnownVectors, target: Path, *, seed: int, tell:
     _write(
         target,
         tensors,
-        {"embedder": vectors.name.partition(",")[0], "start": repr(trees.start), "depth": str(trees.depth)},
+        {"embedder": vectors.name.removesuffix(BY_LETTERS), "start": repr(trees.start), "depth": str(trees.depth)},
     )
     vectors.save()
 
