@@ -34,7 +34,8 @@ class State:
         """Embeds the question and each turn by itself, so that a turn is embedded once."""
         turns = [text for role, text in dialogue.context if role == "user"] or [text for _, text in dialogue.context]
         asked = dialogue.asking.text if dialogue.asking else dialogue.question
-        spoken = dialogue.spoken if digest and not dialogue.is_chinese else ()
+        is_read = digest and not dialogue.is_chinese and all(vectors.fits(text) for _, text in dialogue.history)
+        spoken = dialogue.spoken if is_read else ()  # a question that leans on what is too long never comes here
         read = kept_turns(dialogue.history) if spoken else []
         texts = [*turns, *(text for text, _ in read), *(text for _, text in spoken)]
         question, *rest = vectors([asked, *texts])

@@ -25,7 +25,7 @@ IN_WORDS = {
     "far": "nothing stored is near enough: far",
     "facts": "differs in a name, number or quoted word: facts",
     "polarity": "one says the opposite: polarity",
-    "context": "only one leans on its conversation: context",
+    "context": "something else was said before: context",
     "stale": "a document changed: stale",
     "too_long": "longer than the embedder reads: too_long",
 }
