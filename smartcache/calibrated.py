@@ -30,8 +30,10 @@ class CalibratedPolicy:
         by_intent: Mapping[str, float] | None = None,
         weights: str | Path | None = None,
     ) -> None:
-        if unknown := (by_intent or {}).keys() - set(INTENTS):
-            raise ValueError(f"unknown intent {min(unknown)!r}: use one of {', '.join(INTENTS)}")
+        if by_intent is not None and not isinstance(by_intent, Mapping):
+            raise TypeError('by_intent is a mapping of intents to bounds, as {"code": 0.005}')
+        if unknown := [intent for intent in by_intent or {} if intent not in INTENTS]:
+            raise ValueError(f"unknown intent {unknown[0]!r}: use one of {', '.join(INTENTS)}")
         self.max_wrong = _bound(max_wrong)
         self.by_intent = {intent: _bound(bound) for intent, bound in (by_intent or {}).items()}
         self._own = None if weights is None else Learned.load(weights)
@@ -62,10 +64,10 @@ class CalibratedPolicy:
         return candidate.confidence >= self.min_confidence(candidate.histories, max_wrong)
 
     def min_confidence(self, histories: int, max_wrong: float | None = None) -> float:
-        """From which confidence on a pair is served of which so many questions have anything before them; above 1
+        """From which confidence on a pair is served of which so many questions lean on what was said; above 1
         where none keeps the bound."""
         bound = self.max_wrong if max_wrong is None else max_wrong
-        return self._learned.curves[histories].min_confidence(bound) if self._learned else NOTHING
+        return self._learned.min_confidence(histories, bound) if self._learned else NOTHING
 
     def max_wrong_of(self, candidate: Candidate) -> float:
         """The bound that holds for what is asked."""

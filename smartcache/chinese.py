@@ -25,6 +25,8 @@ from smartcache.wording_chinese import (
     UNLIKE_NAMES_ASKED,
 )
 
+MAX_LETTERS, MAX_SAID_LETTERS = 300, 1_000  # of a question, and of a turn before it
+
 
 @dataclass(frozen=True, slots=True)
 class Asking:
@@ -43,7 +45,10 @@ class Asking:
 
     @classmethod
     def of(cls, history: Sequence[str], question: str) -> Asking | None:
-        """None where the question is not Chinese, or asks for no property that has a word of its own."""
+        """None where the question is not Chinese, or asks for no property that has a word of its own, and where there
+        is too much to read."""
+        if len(question) > MAX_LETTERS or max(map(len, history), default=0) > MAX_SAID_LETTERS:
+            return None
         *stated, last = _clauses(question) if is_chinese(question) else [""]
         said = (*history, *stated)
         named, about, rest = _taken_apart(last)

@@ -23,6 +23,7 @@ NEUTRAL_OPTIONS = frozenset(
     "max_concurrency extra_headers".split()
 )
 
+MAX_LETTERS = 2_000  # a longer question is a document
 RICH_WORDS = 4  # a question with so many words that carry meaning tells what it is about
 
 
@@ -62,7 +63,8 @@ class Dialogue:
         return Facts.joined(self._read(text) for text in texts)
 
     def _tells(self, text: str) -> bool:
-        return bool(self._read(text).content or self._read(text).hard)
+        known = self._read(text)
+        return bool(known.content or known.hard or known.negations)
 
     def _read(self, text: str) -> Facts:
         if text not in self._known:
@@ -85,7 +87,9 @@ class Dialogue:
     @cached_property
     def stands_alone(self) -> bool:
         """Whether the question means the same whatever was said before. In doubt it does not."""
-        if not stands_alone(self.question):
+        if not stands_alone(self.question) or any(
+            role == "user" and _INSTRUCTS.match(text) for role, text in self.history
+        ):
             return False
         names = frozenset(word.lower() for word in _PROPER.findall(self.question)) & self.question_facts.names
         if names and self.question_facts.content <= self.question_facts.names:
@@ -112,6 +116,11 @@ class Dialogue:
     def told_facts(self) -> Facts:
         """The facts of all that the user told before, and did not ask."""
         return self.facts_of(*(text for role, text in self.history if role == "user" and not _QUESTION.search(text)))
+
+    @property
+    def _is_instructed(self) -> bool:
+        """Whether the user said how to answer: "in French", "in one word"."""
+        return any(role == "user" and _INSTRUCTS.match(text) for role, text in self.history)
 
     @property
     def is_of_the_user(self) -> bool:
@@ -190,9 +199,19 @@ class Dialogue:
             return "context"
         if self.question_facts.opposes(other.question_facts) or self.said_facts.opposes(other.said_facts):
             return "polarity"
-        if self.asked_facts.exchanges(other.asked_facts):
+        if self.asked_facts.exchanges(other.asked_facts) or self._points_into(other):
             return "order"
         return None if self.facts.agree(other.facts) else "facts"
+
+    def _points_into(self, other: Dialogue) -> bool:
+        """Whether one asks for the first or the last of what was listed before, and that stood in another order."""
+        if not (_PLACED.search(self.question) or _PLACED.search(other.question)):
+            return False
+        return self._listed != other._listed
+
+    @property
+    def _listed(self) -> tuple[str, ...]:
+        return tuple(word for _, text in self.history[-2:] for word in self._read(text).order)
 
 
 def replies(history: Sequence[tuple[str, str]]) -> Iterator[tuple[frozenset[str], bool]]:
@@ -243,6 +262,8 @@ def unseen_reason(dialogue: Dialogue, turns: Sequence[Turn], vectors: Remembered
 
 def stands_alone(question: str) -> bool:
     """Whether a question can be understood without what was said before. In doubt it cannot."""
+    if len(question) > MAX_LETTERS:
+        return False
     if not question.isascii() and CHINESE_ANAPHORA.search(question):
         return False
     spoken = _CAPITAL_INSIDE.sub(" ", NOT_ANAPHORA.sub(" ", question))
@@ -261,9 +282,21 @@ _QUESTION = re.compile(
     r"(?:wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
     re.I,
 )
-_NO = re.compile(r"^\W*(?:no|nope|not|不|没)", re.I)
+_NO = re.compile(r"^\W*(?:no|nope|not|never|i'm not|i \w+n't|不|没)", re.I)
+_PLACED = re.compile(
+    r"\b(?:first|second|third|fourth|fifth|last|latter|former|next|other) (?:one|option|item|of)"
+    r"|\b(?:latter|former)\b",
+    re.I,
+)
+_INSTRUCTS = re.compile(
+    r"^\W*(?:please |from now on,? |always )*(?:answer|reply|respond|speak|talk|write|explain|keep|be|use|format"
+    r"|translate|act|pretend|give)\b",
+    re.I,
+)
 _REPLY = re.compile(
-    r"^\W*(?:yes|no|yeah|yep|nope|not really|i do|i don't|对|是的?|不是|没有|有)\b[\w ']{0,12}\W*$", re.I
+    r"^\W*(?:yes|no|yeah|yep|nope|not really|not yet|never|i (?:do|am|can|have|did)|i(?:'m not| \w+n't)"
+    r"|对|是的?|不是|没有|有)\b[\w ']{0,12}\W*$",
+    re.I,
 )
 _PROPER = re.compile(r"\b[A-Z][a-zà-ÿ]+(?:-[A-Z]?[a-z]+)*\b")  # "WiFi" and "ATM" tell of no one thing
 _OF_THE_USER = re.compile(  # "Can I get it?", and not "How do I get it?"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, pairwise
 
+from smartcache.precise import PASSIVE, precise_facts, precise_sides
 from smartcache.wording import (
     ALIGNING,
     ANTONYMS,
@@ -52,17 +54,17 @@ class Facts:
     def of(cls, text: str) -> Facts:
         text = _plain(text)
         words = [word.lower() for word in _WORD.findall(text)]
-        stems = frozenset(map(stem, words))
+        stems, own = frozenset(map(stem, words)), frozenset(words)
         return cls(
-            hard=frozenset(_hard(text)),
-            words=frozenset(words) | frozenset(_number(word) for word in words if word in NUMBER_WORDS),
+            hard=frozenset(_hard(text)) | frozenset(precise_facts(text, own)),
+            words=own | frozenset(_number(word) for word in words if word in NUMBER_WORDS),
             stems=stems,
             order=tuple(
                 PERSONS.get(word) or stem(word) for word in words if word in PERSONS or word not in SENTENCE_STARTERS
             ),
             content=frozenset(filter(_carries_meaning, words)),
             places=_places(text),
-            sides=frozenset(_sides(text, stems.union(words))),
+            sides=frozenset(_sides(text, stems | own)).union(precise_sides(text, own)),
             negations=_negations(text),
             asks=frozenset(kind for pattern, kind in _ASKS if pattern.search(text)),
         )
@@ -109,6 +111,8 @@ class Facts:
     def exchanges(self, other: Facts) -> bool:
         """Whether two words stand in each other's place, as in "from A to B" and "from B to A", or on either side of
         what joins them, as in "A bites B" and "B bites A"."""
+        if (PASSIVE in self.sides) != (PASSIVE in other.sides):
+            return self._names_stay(other)
         if _is_turned_round(self.order, other.order):
             return True
         left, came = _moves(self.places, other.places), _moves(other.places, self.places)
@@ -116,6 +120,12 @@ class Facts:
         is_reworded = len(self.stems ^ other.stems) > MAX_REWORDED  # then only what has a name has its place
         moved = [word for word in sorted(left.keys() & came) if not is_reworded or word in named]
         return any(left[one] & came[two] and left[two] & came[one] for one, two in combinations(moved, 2))
+
+    def _names_stay(self, other: Facts) -> bool:
+        """Whether two names stay in their order, though one "defeated" and the other "was defeated by"."""
+        shared = frozenset(map(stem, self.names & other.names))
+        named, also = ([word for word in one.order if word in shared] for one in (self, other))
+        return len(set(named)) > 1 and named == also
 
     def opposes(self, other: Facts) -> bool:
         """Whether one asks the opposite of the other, or something else about the same."""
@@ -165,17 +175,20 @@ MAX_REWORDED = 4  # stems that one of two texts has and the other has not
 
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "`": '"'})
 _WORD = re.compile(r"[^\W_]+(?:[-'_.][^\W_]+)*")
+_LONG = re.compile(r"[!-~]{200,}")
 _ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
 _UNITS = tuple("am pm kg km cm mm kb mb gb tb ms mph ghz mhz min hr hrs".split())
 _UNIT = re.compile(rf"(?<![\w.])(\d+(?:\.\d+)?)({'|'.join(_UNITS)})\b", re.I)
 _MEASURED = re.compile(rf"(?<=\d )(?:{'|'.join(_UNITS)})\b", re.I)
 _MEASURES = -2  # the axis of the units that follow a number
 _QUOTED = re.compile(r'"([^"\n]{1,80})"|«([^»\n]{1,80})»|《([^》\n]{1,80})》|「([^」\n]{1,80})」')
-_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"')]+|[\w.+-]+@[\w-]+\.[\w.]+|(?:[\w.~-]*/){1,}[\w.-]+")
+_ADDRESS = re.compile(
+    r"(?:https?://|www\.)[^\s<>\"')]+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.]+|(?<![\w.~-])(?:[\w.~-]*+/)+[\w.-]+"
+)
 _NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:[.,:/-]\d+)*(?:\s?(?:%|°[CF]?))?")
 _OPERATION = re.compile(r"(?<=\d)\s*([-+*/×÷^])\s*(?=\d)")
 _IDENTIFIER = re.compile(
-    r"\b(?=\w*\d)(?=\w*[A-Za-z_])[\w]+(?:[-.:]\w+)*\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|(?<!\w)(?:[$@#]|--?)[A-Za-z][\w-]*"
+    r"\b(?=\w*\d)(?=\w*[A-Za-z_])[\w]+(?:[-.:]\w+)*\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|(?<!\w)[$@#][A-Za-z][\w-]*"
 )
 _ANSWERS = -1  # the axis of yes and no, where a text begins with one
 _ANSWER = re.compile(
@@ -189,7 +202,9 @@ _ASKS = [(re.compile(rf"\b(?:{pattern})\b", re.I), kind) for pattern, kind in IN
 
 
 def _plain(text: str) -> str:
-    """The text without accents, with plain apostrophes, and its units apart from their numbers."""
+    """The text without accents, with plain apostrophes, and its units apart from their numbers. What is longer than any
+    word is cut, and told apart by its checksum."""
+    text = _LONG.sub(lambda long: f"{long[0][:40]}_{zlib.crc32(long[0].encode('utf-8', 'replace')):x}", text)
     text = text.translate(_APOSTROPHES)
     if not text.isascii():
         text = _ACCENTS.sub("", unicodedata.normalize("NFD", text))

@@ -23,6 +23,8 @@ def focus(one: str, other: str) -> tuple[str, str] | None:
     left, right = words[start : len(words) - end], others[start : len(others) - end]
     frame = start + end
     weighty = [_weighty(part) for part in (left, right)]
+    if not any(part - POINTING for part in weighty):
+        return None  # "it" and "that"; he and she are told apart elsewhere
     if heads := _heads(left, right, words[len(words) - end :]):
         return heads
     if frame < SHORT_FRAME_WORDS or weighty[0] == weighty[1]:

@@ -13,7 +13,7 @@ def intent_of(question: str) -> str:
 
 
 _WORDS = tuple(
-    (intent, re.compile(pattern, re.I | re.M))
+    (intent, re.compile(pattern, re.I))
     for intent, pattern in (
         (
             "code",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -23,7 +25,10 @@ from smartcache.policy import NOTHING
 from smartcache.signals import MONOTONE, Signals
 from smartcache.trees import Trees
 
+log = logging.getLogger("smartcache")
+
 MIN_MEANING = 0.5  # pairs that lie farther apart were not learned from, and are none
+MIN_MEASURED = 300  # hits of a kind, for its share to tell anything
 FORMAT = "smartcache-learned-1"
 BUNDLED = Path(__file__).with_name("weights") / "all-MiniLM-L6-v2.safetensors"
 
@@ -44,20 +49,22 @@ class Curve:
         place = bisect_right(uppers, max_wrong)
         return lowest[place - 1] if place else NOTHING
 
+    def counts(self, confidence: float) -> tuple[int, int]:
+        """How many would have been served from a confidence on, and how many of them wrongly."""
+        points = zip(self.confidence, self.served, self.wrong, strict=True)
+        return max(((served, wrong) for at, served, wrong in points if at >= confidence), default=(0, 0))
+
     @cached_property
     def _by_upper(self) -> tuple[list[float], list[float]]:
         """The upper ends, rising, and the lowest confidence of all up to each."""
-        intervals = map(wilson, self.wrong, self.served)
-        points = sorted(
-            (interval[1] if interval else 1.0, at) for interval, at in zip(intervals, self.confidence, strict=True)
-        )
+        points = sorted(zip(map(_upper, self.wrong, self.served), self.confidence, strict=True))
         return [upper for upper, _ in points], [*accumulate((at for _, at in points), min)]
 
 
 @dataclass(frozen=True)
 class Learned:
-    """Weights for the vectors of the embedder named `embedder`. `curves`: by how many of the two questions have
-    anything before them, 0 to 2."""
+    """Weights for the vectors of the embedder named `embedder`. `curves`: by how many of the two questions
+    lean on what was said before them, 0 to 2."""
 
     embedder: str
     digest: Digest
@@ -76,10 +83,14 @@ class Learned:
             with safe_open(str(path), framework="numpy") as file:
                 about: dict[str, str] = file.metadata() or {}
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
-        except SafetensorError as other:
+        except FileNotFoundError:
+            raise
+        except (SafetensorError, OSError) as other:
             raise ValueError(f"{path} holds no weights: run  smartcache-eval train") from other
-        if about.get("format") != FORMAT or json.loads(about["signals"]) != list(MONOTONE):
+        if about.get("format") != FORMAT or about.get("signals") != json.dumps([*MONOTONE]):
             raise ValueError(f"{path} was not made for this version: run  smartcache-eval train")
+        if "checksum" in about and about["checksum"] != checksum(tensors):
+            raise ValueError(f"{path} is damaged: install smartcache-llm anew, or run  smartcache-eval train")
         digest = {name: np.asarray(rows, np.float32) for name, rows in _under("digest.", tensors)}
         trees = dict(_under("trees.", tensors))
         curves = [_curve(tensors[f"curve.{kind}"]) for kind in range(3)]
@@ -104,6 +115,9 @@ class Learned:
             return cls.load(BUNDLED)
         except MissingExtra:
             return None
+        except (ValueError, OSError) as damaged:
+            log.warning("near questions are judged by their similarity alone: %s", damaged)
+            return None
 
     def fits(self, embedder: str) -> bool:
         """Whether the weights were learned from the vectors of the embedder of that name, whatever it makes of Chinese,
@@ -113,6 +127,32 @@ class Learned:
     def confidence(self, signals: Signals) -> float:
         """How surely two dialogues have one answer, from 0 to 1."""
         return self._sure(_row(signals))
+
+    def min_confidence(self, kind: int, max_wrong: float) -> float:
+        """From which confidence on a kind of pair keeps the bound; above 1 where none does.
+
+        By what was measured of the kind alone; where that was too little to show it, with the other kinds beside it:
+        the kind's own share keeps the bound, and that of all together shows it.
+        """
+        if (kind, max_wrong) not in self._needed:
+            own = self.curves[kind].min_confidence(max_wrong)
+            self._needed[kind, max_wrong] = own if own <= 1 else self._min_beside_others(kind, max_wrong)
+        return self._needed[kind, max_wrong]
+
+    def _min_beside_others(self, kind: int, max_wrong: float) -> float:
+        """The confidence at which the kind alone comes nearest to showing it."""
+        curve = self.curves[kind]
+        measured = [
+            point for point in zip(curve.confidence, curve.served, curve.wrong, strict=True) if point[1] >= MIN_MEASURED
+        ]
+        at, served, wrong = min(measured, default=(NOTHING, 0, 0), key=lambda point: _upper(point[2], point[1]))
+        others = [curve.counts(curve.min_confidence(max_wrong)) for n, curve in enumerate(self.curves) if n != kind]
+        together = wrong + sum(wrong for _, wrong in others), served + sum(served for served, _ in others)
+        return at if wrong <= max_wrong * served and _upper(*together) <= max_wrong else NOTHING
+
+    @cached_property
+    def _needed(self) -> dict[tuple[int, float], float]:
+        return {}
 
     def at_best(self, known: Mapping[str, float]) -> float:
         """The confidence where all signals but the known ones were as good as can be: none is above it."""
@@ -137,8 +177,22 @@ class Learned:
 _PLACES = {name: place for place, name in enumerate(MONOTONE)}
 
 
+def _upper(wrong: int, served: int) -> float:
+    """The upper end of the 95 % interval of wrong answers per hit."""
+    interval = wilson(wrong, served)
+    return interval[1] if interval else 1.0
+
+
 def _row(signals: Signals) -> Any:
     return np.array(signals.values(), np.float32)
+
+
+def checksum(tensors: Mapping[str, Any]) -> str:
+    """By which weights are told apart, and damage is seen: of their names and bytes."""
+    content = hashlib.sha256()
+    for name in sorted(tensors):
+        content.update(name.encode() + b"\0" + np.ascontiguousarray(tensors[name]).tobytes())
+    return content.hexdigest()
 
 
 def _under(start: str, tensors: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -14,7 +14,7 @@ def mended(text: str) -> str:
 
     Taken back is all from the word on with which the sentence begins anew, or else the one word before the phrase.
     """
-    if len(text) > MAX_LETTERS:
+    if len(text) > MAX_LETTERS or _LITERAL.search(text):
         return text
     while found := next((slip for slip in _SLIP.finditer(text) if _breaks_off(text, slip)), None):
         before, after = text[: found.start()].split(), text[found.end() :].split()
@@ -49,6 +49,10 @@ def _plain(word: str) -> str:
     return word.lower().strip(".,;:!?\"'")
 
 
+_LITERAL = re.compile(  # a text to work on, where every word counts
+    r"[\"“”«»`]|\b(?:translate|correct|summari[sz]e|proofread|rewrite|paraphrase|repeat|spell|poem|lyrics|phrase|sentence)\b",
+    re.I,
+)
 _OPENINGS = frozenset("who whom whose what which where when why how is are was were do does did can could".split())
 _WHETHER = frozenset("is are was were do does did can could should would will shall may must has have".split())
 _SAID = frozenset("say says said saying that".split())

@@ -32,7 +32,7 @@ class Signals:
     Cosines: `meaning` of the two digests, `wording` of the questions, `said` and `last_turns` of what the users said
     before and of the turns just before, `leaned_on` of what the questions lean on by the rules, `focus` of what the
     questions differ in (all 1 where neither has any). `stands_least`, `stands_most`: logits that the questions stand
-    alone. `histories`: how many have anything before them.
+    alone. `histories`: how many lean on what was said before, by the rules.
 
     Shares of the words that carry content: `shared_*` of one question in the other, `told_*` of one question in the
     other and what was said before it, `shared` of both in common, `words_shared` the same of all words but the
@@ -79,6 +79,9 @@ class Signals:
     leaned_on: float
     same_names: float
     focus: float
+
+    def by_name(self) -> dict[str, float]:
+        return dict(zip(MONOTONE, self.values(), strict=True))
 
     def values(self) -> tuple[float, ...]:
         return tuple(float(getattr(self, field.name)) for field in fields(self))
@@ -155,6 +158,11 @@ class Told:
         return (
             "context" if is_of_the_user and max(self._told_beside(other), other._told_beside(self)) > MAX_TOLD else None
         )
+
+    def tells_beside(self, other: Told) -> bool:
+        """Whether the question leans on something that the user stated and the other dialogue does not have."""
+        stated = self.dialogue.facts_of(*self.dialogue.stated.splitlines()) if self.dialogue.stated else None
+        return bool(stated and _stems(stated) - other.all_words)
 
     def _told_beside(self, other: Told) -> int:
         """How many words of their case the user told that the other dialogue does not have."""

@@ -13,6 +13,7 @@ from smartcache.embedding import RememberedVectors, Vector, unit
 
 QUESTION_SHARE = 0.6  # of the state's vector, where the question leans on the dialogue and no digest was learned
 LEARNED_ROWS = 5
+MAX_EMBEDDED = 48  # turns whose mean is taken: of a longer dialogue the last ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,12 @@ class State:
     def of(cls, dialogue: Dialogue, vectors: RememberedVectors, digest: Digest | None = None) -> State:
         """Embeds the question and each turn by itself, so that a turn is embedded once."""
         turns = [text for role, text in dialogue.context if role == "user"] or [text for _, text in dialogue.context]
+        turns = turns if len(turns) <= MAX_EMBEDDED else [*turns[:2], *turns[2 - MAX_EMBEDDED :]]
         asked = dialogue.asking.text if dialogue.asking else dialogue.question
         is_read = digest and not dialogue.is_chinese and all(vectors.fits(text) for _, text in dialogue.history)
-        spoken = dialogue.spoken if is_read else ()  # a question that leans on what is too long never comes here
+        spoken = (
+            dialogue.spoken[-MAX_EMBEDDED:] if is_read else ()
+        )  # a question that leans on what is too long never comes here
         read = kept_turns(dialogue.history) if spoken else []
         texts = [*turns, *(text for text, _ in read), *(text for _, text in spoken)]
         question, *rest = vectors([asked, *texts])

@@ -9,10 +9,21 @@ NUMBER_WORDS = {
         "seventeen eighteen nineteen twenty".split()
     )
     if word != "one"  # mostly a pronoun
-} | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "ninety": "90", "hundred": "100", "thousand": "1000"}
+} | {
+    "thirty": "30",
+    "forty": "40",
+    "fifty": "50",
+    "sixty": "60",
+    "seventy": "70",
+    "eighty": "80",
+    "ninety": "90",
+    "hundred": "100",
+    "thousand": "1000",
+}
 
 NEGATIONS = frozenset(
-    "not no nope never cannot nor neither none nobody nothing nowhere unable without hardly scarcely barely".split()
+    """not no never cannot nor neither none nobody nothing nowhere unable without hardly scarcely barely nope except
+    excluding""".split()
 )
 
 # The same words where they deny nothing: "or not", "no problem", "I don't know why …", and a "no" that answers before a

@@ -30,6 +30,7 @@ FLOORS = (
         "smartcache.wording_chinese",
         "smartcache.chinese",
         "smartcache.lexical",
+        "smartcache.precise",
         "smartcache.facts",
         "smartcache.focus",
         "smartcache.embedding",

@@ -36,7 +36,10 @@ class PartName(StrEnum):
 Seed = Annotated[int, typer.Option(help="Shuffles the order of arrival.")]
 PartOption = Annotated[PartName, typer.Option("--part", help="Choose settings of your own on `choose`.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="At most so many steps of a part, in whole groups.")]
-MaxWrong = Annotated[float, typer.Option(min=0.0, max=1.0, help="Wrong answers per hit that are bearable.")]
+MaxWrong = Annotated[
+    float,
+    typer.Option(min=0.0, max=1.0, help="Wrong answers per hit: the others' thresholds, and the bound of `gate`."),
+]
 Vectors = Annotated[Path | None, typer.Option(help="A folder that keeps vectors from one run to the next.")]
 
 
@@ -154,6 +157,7 @@ def _print(result: Run) -> None:
     for name, policy in policies.items():
         table.add_row(name, *(shown(policy) for _, shown in COLUMNS))
     console.print(table)
+    console.print("attained: right hits, of what had been asked before; ≤ 95 %: upper end of wrong/hit", style="dim")
     if chosen := [f"{name} {one.threshold:.3g}" for name, one in result.standings.items() if one.threshold is not None]:
         console.print(f"thresholds chosen on the part for choosing: {', '.join(chosen)}", highlight=False)
     if sorts := policies.get("ours", {}).get("by_sort", {}):

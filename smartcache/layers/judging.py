@@ -15,6 +15,8 @@ from smartcache.policy import Candidate, HitPolicy
 from smartcache.signals import Signals, Told
 from smartcache.state import State
 
+MIN_FOCUS = 0.88  # cosine of what two dialogues differ in
+
 
 @dataclass(frozen=True)
 class Case:
@@ -94,10 +96,14 @@ class ByConfidence:
         known |= asked.told.shares(stored.told)
         if leans_on_nothing(asked, stored, known):
             return Ruling("context")
+        if told_apart(known):
+            return Ruling(asked.dialogue.conflict(stored.dialogue) or "facts")
         candidate = replace(candidate, confidence=self.learned.at_best(known))
         if not policy.accepts(candidate):
             return Ruling("far", candidate)
         signals = signals_of(asked, stored, known, self.vectors)
+        if told_apart(signals.by_name()):
+            return Ruling("facts")
         candidate = replace(candidate, confidence=self.learned.confidence(signals))
         return Ruling(None if policy.accepts(candidate) else "far", candidate, signals)
 
@@ -107,6 +113,12 @@ def leans_on_nothing(asked: Case, stored: Case, known: Mapping[str, float]) -> b
     nothing could be learned, as nobody takes one for the rewrite of the other."""
     says_more = known["shared_there"] < 1 or known["stands_least"] >= 0
     return known["histories"] == 1 and not says_more and not _all_stand_alone(asked.dialogue, stored.dialogue)
+
+
+def told_apart(known: Mapping[str, float]) -> bool:
+    """Whether both ask after something was said, and that differs in a fact, or in what the users stated: of two plans,
+    two sizes, two roles, each is near the other."""
+    return known["histories"] == 2 and (not known["facts_agree"] or known.get("focus", 1.0) < MIN_FOCUS)
 
 
 def _all_stand_alone(*dialogues: Dialogue) -> bool:
@@ -119,6 +131,8 @@ def signals_of(asked: Case, stored: Case, known: Mapping[str, float], vectors: R
     if known["facts_agree"]:
         similarity = focus_similarity(asked.dialogue, stored.dialogue, vectors)
         nearness = 1.0 if similarity is None else similarity
+        if asked.told.tells_beside(stored.told) and stored.told.tells_beside(asked.told):
+            nearness = min(nearness, cosine(*vectors([asked.dialogue.stated, stored.dialogue.stated])))
     return Signals(**known, focus=nearness)
 
 
@@ -130,7 +144,7 @@ def near_signals(one: State, other: State) -> dict[str, float]:
         "wording": cosine(one.question, other.question),
         "stands_least": standing[0],
         "stands_most": standing[1],
-        "histories": (one.last is not None) + (other.last is not None),
+        "histories": (one.context is not None) + (other.context is not None),
         "last_turns": _alike(one.last, other.last),
         "said": _alike(one.said, other.said),
         "leaned_on": _alike(one.context, other.context),

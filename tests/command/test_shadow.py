@@ -49,7 +49,7 @@ def test_it_prints_a_row_a_threshold(file: Path) -> None:
 def test_it_prints_json(file: Path) -> None:
     found = json.loads(run(file, "--json")[1])
     assert found["records"] == 2
-    assert found["thresholds"]["0.92"] | {"interval": None} == {
+    assert found["settings"]["ThresholdPolicy(0.92)"] | {"interval": None} == {
         "served": 1, "agreed": 1, "differed": 0, "agreement": 1.0, "interval": None,
     }  # fmt: skip
 
@@ -74,4 +74,4 @@ def test_it_advises_the_loosest_threshold_that_agrees_for_sure() -> None:
 
 
 def test_it_advises_none_where_none_agrees_for_sure() -> None:
-    assert report_on(tuple(near(100, 0.96, True) + near(20, 0.99, False))).advice.startswith("No threshold")
+    assert report_on(tuple(near(100, 0.96, True) + near(20, 0.99, False))).advice.startswith("No setting")

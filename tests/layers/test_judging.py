@@ -36,7 +36,7 @@ def test_the_vectors_give_a_signal_for_each_part_of_a_state():
 
 @pytest.mark.parametrize(("last", "alike", "histories"), [((None, None), 1, 0), ((AXES[1], None), 0, 1)])
 def test_nothing_is_like_nothing_and_unlike_anything(last, alike, histories):
-    near = near_signals(*(State(AXES[0], AXES[0], AXES[0], row, row, 0.0) for row in last))
+    near = near_signals(*(State(AXES[0], row, AXES[0], row, row, 0.0) for row in last))
     assert (near["last_turns"], near["said"], near["histories"]) == (alike, alike, histories)
 
 

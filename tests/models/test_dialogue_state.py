@@ -136,3 +136,37 @@ def test_a_turn_is_embedded_once_over_a_conversation(embedder):
             cache.store(ask(*said), Answer("stored"))
             cache.lookup(ask(*said))
     assert len(counting.texts) == len(set(counting.texts))
+
+
+NOTED = "Okay, noted."
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "question"),
+    [
+        ("I take the Plus plan.", "I take the Basic plan.", "What does it cost?"),
+        ("I have the basic plan.", "I have the family plan.", "How many devices can I use?"),
+        ("I take a small.", "I take a large.", "Is it in stock?"),
+        ("I'm the tenant.", "I'm the landlord.", "Who pays for the repair?"),
+        ("I am vegan.", "I eat keto.", "What can I have for dinner?"),
+        ("I'm allergic to nuts.", "I'm allergic to milk.", "Can I eat the cake?"),
+        ("I follow Arsenal.", "I follow Chelsea.", "When is the next match?"),
+        ("My flight is on Monday.", "My flight is on Friday.", "When should I leave?"),
+        ("Answer in French.", "Answer in German.", "What is the capital of Italy?"),
+        ("Answer in one word.", "Answer in detail.", "What is the capital of Italy?"),
+        ("Tom hit Bob.", "Bob hit Tom.", "Who should apologise?"),
+        ("I can have it.", "I can't have it.", "What should I do next?"),
+        ("I have two kids.", "I have three kids.", "Which car should I buy?"),
+    ],
+)
+def test_what_the_user_told_otherwise_parts_two_dialogues(embedder, one, other, question):
+    assert not served(embedder, (one, NOTED, question), (other, NOTED, question))
+    assert not served(embedder, (other, NOTED, question), (one, NOTED, question))
+    assert served(embedder, (one, NOTED, question), (one, NOTED, question.replace("?", ", please?")))
+
+
+def test_the_second_of_a_list_is_another_one_where_the_list_was_turned_round(embedder):
+    asked = "Tell me about the second one."
+    mars, venus = (("Which planets are near?", listed, asked) for listed in ("Mars, Venus.", "Venus, Mars."))
+    assert not served(embedder, mars, venus)
+    assert served(embedder, mars, ("Hello!", "Hi, how can I help?", *mars))

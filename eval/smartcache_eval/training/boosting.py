@@ -14,16 +14,27 @@ from smartcache.trees import Trees
 from smartcache_eval.training.examples import FOLDS
 from smartcache_eval.training.pairs import Pairs
 
-TREES, LEAVES, RATE, MIN_ROWS = 150, 8, 0.08, 40
+BAGS, TREES, LEAVES, RATE, MIN_ROWS = 4, 60, 8, 0.15, 40
 
 
 def grow(rows: Sequence[Pairs], seed: int) -> Trees:
-    """Every workload weighs as the root of its rows."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
+    """The mean of several boosted ensembles; every workload weighs as the root of its rows."""
     signals = np.concatenate([one.signals for one in rows])
     equal = np.concatenate([one.equal for one in rows])
-    weights = np.concatenate([np.full(len(one.equal), len(one.equal) ** -0.5) for one in rows])
+    weights = np.concatenate([np.full(len(one.equal), max(1, len(one.equal)) ** -0.5) for one in rows])
+    draws = np.random.default_rng(seed)
+    grown, start = list[Any](), 0.0
+    for _ in range(BAGS):
+        # each on a draw of its own, so that no few rows decide how sure the surest are
+        drawn = draws.choice(len(equal), len(equal), p=weights / weights.sum())
+        nodes, own_start = _boosted(signals[drawn], equal[drawn], seed)
+        grown, start = grown + nodes, start + own_start / BAGS
+    return _trees(grown, start)
+
+
+def _boosted(signals: NDArray[np.float32], equal: NDArray[np.bool_], seed: int) -> tuple[list[Any], float]:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
     model: Any = HistGradientBoostingClassifier(
         max_iter=TREES,
         learning_rate=RATE,
@@ -33,9 +44,8 @@ def grow(rows: Sequence[Pairs], seed: int) -> Trees:
         l2_regularization=1.0,
         random_state=seed,
     )
-    model.fit(signals, equal, sample_weight=weights / weights.mean())
-    start = float(np.ravel(model._baseline_prediction)[0])
-    return _trees([predictors[0].nodes for predictors in model._predictors], start)
+    model.fit(signals, equal)
+    return [predictors[0].nodes for predictors in model._predictors], float(np.ravel(model._baseline_prediction)[0])
 
 
 def curves(rows: Mapping[str, Pairs], seed: int) -> tuple[Curve, Curve, Curve]:
@@ -91,7 +101,7 @@ def _trees(grown: Sequence[Any], start: float) -> Trees:
             depth = max(depth, int(node["depth"]))
             if node["is_leaf"]:
                 left[tree, place] = right[tree, place] = place
-                value[tree, place] = node["value"]
+                value[tree, place] = node["value"] / BAGS
                 continue
             below = [int(node["left"]), int(node["right"])]
             left[tree, place], right[tree, place] = below

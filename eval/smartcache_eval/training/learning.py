@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from smartcache.embedding import RememberedVectors
-from smartcache.learned import FORMAT, Curve
+from smartcache.learned import FORMAT, Curve, checksum
 from smartcache.lexical import BY_LETTERS
 from smartcache.signals import MONOTONE
 from smartcache_eval.steps import part_of
@@ -72,11 +71,11 @@ def _points(curve: Curve) -> Any:
 def _write(target: Path, tensors: Mapping[str, Any], about: Mapping[str, str]) -> None:
     from safetensors.numpy import save_file
 
-    content = sha256(b"".join(tensors[name].tobytes() for name in sorted(tensors))).hexdigest()[:12]
     target.parent.mkdir(parents=True, exist_ok=True)
     stated = {
         "format": FORMAT,
-        "name": f"digest {content}",
+        "name": f"digest {checksum(tensors)[:12]}",
+        "checksum": checksum(tensors),
         "signals": json.dumps(list(MONOTONE)),
         "learned_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from smartcache.dialogue import Dialogue
 from smartcache.digest import Digest
 from smartcache.embedding import RememberedVectors
-from smartcache.layers.judging import Case, leans_on_nothing, near_signals, signals_of
+from smartcache.layers.judging import Case, leans_on_nothing, near_signals, signals_of, told_apart
 from smartcache.learned import MIN_MEANING
 from smartcache.signals import MONOTONE, Told
 from smartcache.state import State
@@ -58,9 +58,12 @@ def pairs(steps: Sequence[Step], digests: Mapping[int, Digest], vectors: Remembe
                 case, other = cases[number], cases[int(place)]
                 if similarities[place] >= MIN_MEANING and not case.told.refusal(other.told):
                     known = near_signals(case.state, other.state) | case.told.shares(other.told)
-                    if leans_on_nothing(case, other, known):
+                    if leans_on_nothing(case, other, known) or told_apart(known):
                         continue
-                    rows.append(signals_of(case, other, known, vectors).values())
+                    signals = signals_of(case, other, known, vectors)
+                    if told_apart(signals.by_name()):
+                        continue
+                    rows.append(signals.values())
                     equal.append(order[number].truth == order[int(place)].truth)
                     asked.append(number)
     own = np.array([folds[number] for number in asked], np.int64)

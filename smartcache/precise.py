@@ -1,0 +1,78 @@
+"""What must be equal to the letter and is no name: signs of code, units, days, ordinals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# Words of a kind of which one text has one and another text another: each line is an axis, each word a side of it.
+# Plural and singular are one side, and so are the words that are joined by "=".
+_AXES = tuple(
+    {word: side for side, words in enumerate(line.split()) for word in words.split("=")}
+    for line in (
+        "seconds=sec minute=minutes=min hour=hours=hr=hrs day=days week=weeks month=months year=years=yr decade",
+        "dollar=dollars=usd euro=euros=eur pound=pounds=gbp yen=jpy yuan=cny rupee=rupees=inr franc=francs=chf",
+        "celsius fahrenheit kelvin",
+        "mg=milligram=milligrams g=gram=grams kg=kilo=kilos=kilogram=kilograms oz=ounce=ounces lb=lbs ton=tons",
+        "ml=milliliter=millilitre l=liter=litre=liters=litres gallon=gallons",
+        "mm=millimeter cm=centimeter=centimetre m=meter=metre=meters=metres km=kilometer=kilometers mile=miles ft=feet",
+        "thousand million=millions billion=billions trillion",
+        "monday=mondays tuesday=tuesdays wednesday=wednesdays thursday=thursdays friday=fridays saturday=saturdays "
+        "sunday=sundays",
+        "january february april june july august september october november december",
+        "today=tonight tomorrow yesterday",
+        "adult=adults child=children=kids",
+        "all=every some",
+        "acute chronic",
+        "even odd",
+        "profit=profits loss=losses",
+        "he=him=his=himself she=her=hers=herself",
+        "red blue green yellow black white orange purple pink brown grey=gray",
+        "small medium large",
+    )
+)
+FIRST_AXIS = 10_000  # above all others
+
+_ORDINALS = frozenset("third fourth fifth sixth seventh eighth ninth tenth latter former".split())
+_SECOND = re.compile(r"\bthe second\b|\bsecond (?:one|option|answer|item|step|time|thing|point)\b", re.I)
+_PARTS = frozenset("half quarter twice thrice double triple".split())
+_CODE = re.compile(
+    r"(?<!\w)--?[A-Za-z][\w-]*"  # -l and -L
+    r"|(?<=\s)(?:[=<>!&|+*/%~^]{2,3}|[<>=])(?=\s)"  # == and ===
+    r"|(?<!\w)(?:\+\+|--)\w+|\b\w+(?:\+\+|--)(?!\w)|\b[A-Za-z][+#]+(?!\w)"  # ++x, x++, C#
+    r"|\b\w+(?=\(\))|(?<!\w)\*{1,2}\w+"  # strip(), **kwargs
+)
+_OBJECT = re.compile(r"\bwhom?\s+(?:did|does|do)\b", re.I)  # "Who did A buy?"
+_SUBJECT = re.compile(  # "Who bought A?"
+    r"\bwho\s+(?!(?:did|does|do|is|are|was|were|has|have|had|will|would|can|could|should|may|might|else|to)\b)\w+"
+    r"|\bwho\s+(?:was|were|is|are)\b[^?]{0,80}\bby\b|\bby whom\b",
+    re.I,
+)
+_PASSIVE = re.compile(r"\b(?:is|are|was|were|been|being|be|get|got)\b(?:\s+\w+){0,4}?\s+\w+\s+by\b", re.I)
+PASSIVE = (FIRST_AXIS - 1, 0)
+_ROMAN = re.compile(r"(?<=\w )(?:i{2,3}|iv|vi{1,3}|ix)\b", re.I)
+
+
+def precise_facts(text: str, words: frozenset[str]) -> Iterator[str]:
+    """Signs of code as they are written; ordinals, parts and Roman numbers. `words`: of the text, in small letters."""
+    if not text.isalpha():
+        yield from _CODE.findall(text)
+    yield from words & _ORDINALS
+    yield from words & _PARTS
+    if _SECOND.search(text):
+        yield "2nd"
+    yield from (found.lower() for found in _ROMAN.findall(text))
+
+
+def precise_sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]:
+    """(axis, side) of each word that is one of a kind, as Monday is of the days; and of "who", whether it asks for who
+    does something or for whom it is done to."""
+    if "who" in words or "whom" in words:
+        if _OBJECT.search(text):
+            yield FIRST_AXIS - 2, 0
+        elif _SUBJECT.search(text):
+            yield FIRST_AXIS - 2, 1
+    if "by" in words and _PASSIVE.search(text):
+        yield PASSIVE
+    for axis, sides in enumerate(_AXES, start=FIRST_AXIS):
+        yield from ((axis, sides[word]) for word in words & sides.keys())

@@ -1,0 +1,63 @@
+"""What must be equal to the letter and is no name: signs of code, units, days, ordinals, who does what to whom."""
+
+import pytest
+
+from smartcache.facts import Facts
+
+
+def part(one: str, other: str) -> bool:
+    left, right = Facts.of(one), Facts.of(other)
+    return left.opposes(right) or left.exchanges(right) or not left.agree(right)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("What does ls -l do?", "What does ls -L do?"),
+        ("What is == for?", "What is === for?"),
+        ("Is C++ hard?", "Is C# hard?"),
+        ("What does strip() return?", "What does rstrip() return?"),
+        ("Take 10 mg of it", "Take 10 g of it"),
+        ("Is it open on monday?", "Is it open on friday?"),
+        ("Is it due in march, or in june?", "Is it due in march, or in july?"),
+        ("What happens today?", "What happens tomorrow?"),
+        ("Do all snakes lay eggs?", "Do some snakes lay eggs?"),
+        ("Tell me about the third rule", "Tell me about the fourth rule"),
+        ("Tell me about the second one", "Tell me about the first one"),
+        ("When was world war i?", "When was world war ii?"),
+        ("Is 70 enough?", "Is eighty enough?"),
+        ("How tall is he?", "How tall is she?"),
+        ("Who did Microsoft acquire?", "Who acquired Microsoft?"),
+        ("Did Rome defeat Carthage?", "Was Rome defeated by Carthage?"),
+        ("Name all planets except Earth", "Name all planets and Earth"),
+    ],
+)
+def test_what_is_written_otherwise_is_another_question(one, other):
+    assert part(one, other)
+    assert part(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("What does ls -l do?", "What is ls -l for?"),
+        ("Is C++ hard?", "Is C++ difficult?"),
+        ("Take 10 kilos of it", "Take 10 kg of it"),
+        ("Is it open on monday?", "Is it open on Mondays?"),
+        ("Do all snakes lay eggs?", "Does every snake lay eggs?"),
+        ("Is 70 enough?", "Is seventy enough?"),
+        ("How tall is he?", "What is his height?"),
+        ("Who did Microsoft acquire?", "Whom did Microsoft acquire?"),
+        ("Did Rome defeat Carthage?", "Was Carthage defeated by Rome?"),
+        ("Who killed Hamlet?", "By whom was Hamlet killed?"),
+    ],
+)
+def test_the_same_in_other_words_is_the_same_question(one, other):
+    assert not part(one, other)
+    assert not part(other, one)
+
+
+@pytest.mark.parametrize("text", ["a" * 20_000, "我" * 20_000, "a/" * 10_000, "1-" * 10_000, "deadbeef1" * 2_000])
+def test_a_long_text_without_a_space_is_told_from_another(text):
+    assert Facts.of(text).agree(Facts.of(text))
+    assert part(f"{text} b", f"{text[:-1]}c b") or not text.isascii()
