@@ -74,6 +74,10 @@ class Desk:
         if hit is None and asked.bypass is None:
             self._begun.note(asked.key, asked.began)
 
+    def forget_texts(self) -> None:
+        """Drops what was read of texts only to be quick."""
+        self._read_text.clear()
+
     def ask_to_store(self, request: Request) -> Asked:
         """The request as of when it was looked up, or as of now where it was not."""
         asked = self.read(request)

@@ -91,6 +91,7 @@ class Upkeep:
 
     def _forget_remembered(self, scope: str | None, chunk_ids: Sequence[str] | None = None) -> None:
         self._retrievals.forget(scope, chunk_ids)
+        self._desk.forget_texts()
         if self._shadow:
             self._shadow.forget_texts()
         if self._verification:

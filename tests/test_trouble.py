@@ -141,3 +141,16 @@ def test_a_request_that_is_cancelled_while_it_waits_is_counted_too():
         asyncio.run(first_and_given_up(cache))
         stats = cache.stats()
         assert (stats.requests, stats.exact, dict(stats.misses)) == (3, 1, {"given_up": 1, "new": 1})
+
+
+def test_what_was_read_of_a_text_goes_with_forget_in_exact_mode_too():
+    cache = SmartCache.open(mode="exact")
+    model, said = (
+        FakeModel(),
+        [Turn("user", "I live in Halden."), Turn("assistant", "Nice."), Turn("user", "Is it cold?")],
+    )
+    search = FakeSearch([])
+    cache.answer(Request(said), model, search=search)
+    assert any("Halden" in query for query in search.queries)
+    cache.clear()
+    assert not any("Halden" in text for text in cache._desk._read_text._facts)
