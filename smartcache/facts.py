@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, pairwise
 
-from smartcache.precise import PASSIVE, precise_facts, precise_sides
+from smartcache.precise import PASSIVE, precise_facts, precise_sides, units_apart
 from smartcache.wording import (
     ALIGNING,
     ANTONYMS,
@@ -177,10 +177,6 @@ _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "`
 _WORD = re.compile(r"[^\W_]+(?:[-'_.][^\W_]+)*")
 _LONG = re.compile(r"[!-~]{200,}")
 _ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
-_UNITS = tuple("am pm kg km cm mm kb mb gb tb ms mph ghz mhz min hr hrs".split())
-_UNIT = re.compile(rf"(?<![\w.])(\d+(?:\.\d+)?)({'|'.join(_UNITS)})\b", re.I)
-_MEASURED = re.compile(rf"(?<=\d )(?:{'|'.join(_UNITS)})\b", re.I)
-_MEASURES = -2  # the axis of the units that follow a number
 _QUOTED = re.compile(r'"([^"\n]{1,80})"|«([^»\n]{1,80})»|《([^》\n]{1,80})》|「([^」\n]{1,80})」')
 _ADDRESS = re.compile(
     r"(?:https?://|www\.)[^\s<>\"')]+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.]+|(?<![\w.~-])(?:[\w.~-]*+/)+[\w.-]+"
@@ -209,7 +205,7 @@ def _plain(text: str) -> str:
     if not text.isascii():
         text = _ACCENTS.sub("", unicodedata.normalize("NFD", text))
         text = unicodedata.normalize("NFC", text)
-    return _UNIT.sub(r"\1 \2", text)
+    return units_apart(text)
 
 
 def _hard(text: str) -> Iterator[str]:
@@ -272,7 +268,6 @@ def _number(found: str) -> str:
 def _sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]:
     if answer := _ANSWER.match(text):
         yield _ANSWERS, int(answer["yes"] is None)
-    yield from ((_MEASURES, _UNITS.index(unit.lower().replace("hrs", "hr"))) for unit in _MEASURED.findall(text))
     opposed = _opposed()
     for word in words & opposed.keys():
         yield from opposed[word]

@@ -33,6 +33,11 @@ _AXES = tuple(
 )
 FIRST_AXIS = 10_000  # above all others
 
+_UNITS = tuple("am pm kg km cm mm kb mb gb tb ms mph ghz mhz min hr hrs".split())
+_UNIT = re.compile(rf"(?<![\w.])(\d+(?:\.\d+)?)({'|'.join(_UNITS)})\b", re.I)
+_MEASURED = re.compile(rf"(?<=\d )(?:{'|'.join(_UNITS)})\b", re.I)
+_MEASURES = FIRST_AXIS - 3  # the axis of the units that follow a number
+
 _ORDINALS = frozenset("third fourth fifth sixth seventh eighth ninth tenth latter former".split())
 _SECOND = re.compile(r"\bthe second\b|\bsecond (?:one|option|answer|item|step|time|thing|point)\b", re.I)
 _PARTS = frozenset("half quarter twice thrice double triple".split())
@@ -53,6 +58,11 @@ PASSIVE = (FIRST_AXIS - 1, 0)
 _ROMAN = re.compile(r"(?<=\w )(?:i{2,3}|iv|vi{1,3}|ix)\b", re.I)
 
 
+def units_apart(text: str) -> str:
+    """The text with a space between a number and its unit: "5 pm" for "5pm"."""
+    return _UNIT.sub(r"\1 \2", text)
+
+
 def precise_facts(text: str, words: frozenset[str]) -> Iterator[str]:
     """Signs of code as they are written; ordinals, parts and Roman numbers. `words`: of the text, in small letters."""
     if not text.isalpha():
@@ -67,6 +77,7 @@ def precise_facts(text: str, words: frozenset[str]) -> Iterator[str]:
 def precise_sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]:
     """(axis, side) of each word that is one of a kind, as Monday is of the days; and of "who", whether it asks for who
     does something or for whom it is done to."""
+    yield from ((_MEASURES, _UNITS.index(unit.lower().replace("hrs", "hr"))) for unit in _MEASURED.findall(text))
     if "who" in words or "whom" in words:
         if _OBJECT.search(text):
             yield FIRST_AXIS - 2, 0

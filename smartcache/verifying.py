@@ -51,7 +51,7 @@ def checked_policy(policy: HitPolicy, verifier: Verifier, when: str) -> Doubting
     """The policy, where it, the verifier and the moment go together."""
     if when not in ("before", "after"):
         raise ValueError(f"unknown verify {when!r}: use 'before' or 'after'")
-    call = verifier if inspect.isroutine(verifier) else getattr(verifier, "__call__", None)  # noqa: B004
+    call = verifier if inspect.isroutine(verifier) else getattr(verifier, "__call__", None)  # noqa: B004 - its kind is asked
     if call is None or inspect.iscoroutinefunction(call):
         raise TypeError("a verifier is a plain function (asked, stored) -> bool; it runs beside the event loop")
     if not hasattr(policy, "is_doubtful"):

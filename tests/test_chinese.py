@@ -18,7 +18,7 @@ def served(stored: tuple[str, ...], asked: tuple[str, ...]) -> bool:
 
     def request(said: tuple[str, ...]) -> Request:
         roles = ("user", "assistant") if len(said) % 2 else ("assistant", "user")
-        return Request([Turn(roles[place % 2], text) for place, text in enumerate(said)])  # type: ignore[arg-type]
+        return Request([Turn(roles[place % 2], text) for place, text in enumerate(said)])  # type: ignore[arg-type]  # roles
 
     with SmartCache.open(embedder=ByScript(BagOfWordsEmbedder())) as cache:
         cache.answer(request(stored), lambda *_: Answer("kept", finish_reason="stop"))

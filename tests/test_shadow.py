@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,8 @@ def ask(text: str, scope: str = "", **options: object) -> Request:
 
 def shadowed(path: Path | None = None, **choices: object) -> SmartCache:
     embedder = choices.pop("embedder", None) or TableEmbedder(SIMILARITIES)
-    return SmartCache.open(path, embedder=embedder, shadow=True, **{"strict": True, **choices})  # type: ignore[arg-type]
+    settings: dict[str, Any] = {"strict": True, **choices}
+    return SmartCache.open(path, embedder=embedder, shadow=True, **settings)
 
 
 def saying(*texts: str) -> FakeModel:

@@ -38,7 +38,7 @@ class FakeVerifier:
         self.meanwhile()
         if isinstance(self.says, Exception):
             raise self.says
-        return self.says  # type: ignore[return-value]
+        return self.says  # type: ignore[return-value]  # no bool, on purpose
 
 
 def ask(text: str, scope: str = "") -> Request:
@@ -47,7 +47,7 @@ def ask(text: str, scope: str = "") -> Request:
 
 def verified(verifier: object, path: object = None, **choices: object) -> SmartCache:
     settings: dict[str, object] = {"embedder": TableEmbedder(SIMILARITIES), "policy": ThresholdPolicy(), **choices}
-    return SmartCache.open(path, verifier=verifier, **settings)  # type: ignore[arg-type]
+    return SmartCache.open(path, verifier=verifier, **settings)  # type: ignore[arg-type]  # of several types
 
 
 def served(cache: SmartCache, text: str = DOUBTFUL) -> str | None:

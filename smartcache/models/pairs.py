@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from smartcache.dialogue import Dialogue
-from smartcache.errors import MissingExtra, MissingModel
+from smartcache.errors import MissingModel
+from smartcache.models.sentence import loaded
 
 
 class PairClassifier:
@@ -54,14 +55,7 @@ class PairClassifier:
     def _model(self) -> Any:
         """The model, loaded at the first call; the caller holds the lock."""
         if self._loaded is None:
-            try:
-                from sentence_transformers import CrossEncoder
-            except ModuleNotFoundError as missing:
-                raise MissingExtra("sentence-transformers", "local") from missing
-            from smartcache.models.quiet import quiet
-
-            with quiet():
-                self._loaded = CrossEncoder(str(self._folder), device=self._device, local_files_only=True)
+            self._loaded = loaded("CrossEncoder", self._folder, device=self._device, local_files_only=True)
         return self._loaded
 
 

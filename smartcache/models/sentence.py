@@ -74,12 +74,17 @@ class SentenceEmbedder:
     def _model(self) -> Any:
         """The model, loaded at the first call; the caller holds the lock."""
         if self._loaded is None:
-            try:
-                from sentence_transformers import SentenceTransformer
-            except ModuleNotFoundError as missing:
-                raise MissingExtra("sentence-transformers", "local") from missing
-            from smartcache.models.quiet import quiet
-
-            with quiet():
-                self._loaded = SentenceTransformer(str(self._folder), device=self._device)
+            self._loaded = loaded("SentenceTransformer", self._folder, device=self._device)
         return self._loaded
+
+
+def loaded(kind: str, folder: Path, **settings: Any) -> Any:
+    """A model of sentence-transformers, by the name of its class. Raises MissingExtra where that is not installed."""
+    try:
+        import sentence_transformers
+    except ModuleNotFoundError as missing:
+        raise MissingExtra("sentence-transformers", "local") from missing
+    from smartcache.models.quiet import quiet
+
+    with quiet():
+        return getattr(sentence_transformers, kind)(str(folder), **settings)

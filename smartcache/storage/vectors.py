@@ -105,7 +105,7 @@ class VectorIndex:
     def _sample(self, count: int) -> list[int]:
         with self._lock:
             ids = np.fromiter(self._ids, dtype=np.int64, count=len(self._ids))
-        return np.random.default_rng(len(ids)).permutation(ids)[:count].tolist()  # type: ignore[no-any-return]
+        return [int(id) for id in np.random.default_rng(len(ids)).permutation(ids)[:count]]
 
     def _living(self, ids: Iterable[int]) -> tuple[list[int], Rows]:
         with self._lock:

@@ -28,7 +28,7 @@ def embedder() -> ByScript:
 
 def ask(*said: str) -> Request:
     roles = ("user", "assistant")
-    return Request([Turn(roles[n % 2], text) for n, text in enumerate(said)])  # type: ignore[arg-type]
+    return Request([Turn(roles[n % 2], text) for n, text in enumerate(said)])  # type: ignore[arg-type]  # roles
 
 
 def served(embedder: Any, stored: tuple[str, ...], asked: tuple[str, ...], **options: Any) -> bool:
@@ -123,7 +123,7 @@ def test_a_number_that_was_stated_otherwise_is_another_dialogue(embedder):
 def test_a_turn_is_embedded_once_over_a_conversation(embedder):
     class Counting:
         name, dimension, max_tokens = embedder.name, embedder.dimension, embedder.max_tokens
-        texts: list[str] = []  # noqa: RUF012
+        texts: list[str] = []  # noqa: RUF012 - one instance
         count_tokens, reads = embedder.count_tokens, embedder.reads
 
         def __call__(self, texts: Any) -> Any:

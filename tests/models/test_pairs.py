@@ -99,7 +99,7 @@ def test_what_a_question_leans_on_is_read_with_it(tmp_path: Path, monkeypatch: p
 def test_it_verifies_for_a_cache(tmp_path: Path, bias: float, is_hit: bool) -> None:
     embedder = TableEmbedder({(ASKED, STORED): 0.84})
     policy = ThresholdPolicy(0.9)
-    policy.is_doubtful = lambda candidate: True  # type: ignore[method-assign]
+    policy.is_doubtful = lambda candidate: True  # type: ignore[method-assign]  # doubts everything
     with SmartCache.open(embedder=embedder, policy=policy, verifier=PairClassifier(saved(tmp_path, [bias]))) as cache:
         cache.store(Request([Turn("user", STORED)]), Answer("Press it."))
         assert (cache.lookup(Request([Turn("user", ASKED)])) is not None) is is_hit

@@ -68,7 +68,7 @@ def train(examples: Sequence[Example], embed: Embed, width: int, seed: int) -> D
         for batch in _batches(examples, random):
             loss = _loss(net, batch, embed)
             optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()  # type: ignore[no-untyped-call]  # torch has no types here
             optimiser.step()
     net.eval()
     return net.digest()
@@ -114,4 +114,9 @@ def tensors(sides: Sequence[Side], embed: Embed) -> Batch:
         for column, (text, place) in enumerate(kept_turns(side.history)):
             turns[row, column], places[row, column], present[row, column] = embed(text), place, True
     questions = np.stack([embed(side.question) for side in sides])
-    return tuple(map(torch.from_numpy, (questions, turns, places, present)))  # type: ignore[return-value]
+    return (
+        torch.from_numpy(questions),
+        torch.from_numpy(turns),
+        torch.from_numpy(places),
+        torch.from_numpy(present),
+    )
