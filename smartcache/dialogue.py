@@ -13,7 +13,8 @@ from smartcache.chinese import Asking, is_chinese, same_but_small_talk
 from smartcache.embedding import Embedder, RememberedVectors
 from smartcache.facts import Facts, content_words, stem
 from smartcache.keys import canonical, digest
-from smartcache.repair import mended
+from smartcache.repair import mended, plainly
+from smartcache.telling import sentences
 from smartcache.types import Request, Turn
 from smartcache.wording import ANAPHORA, CHINESE_ANAPHORA, ELLIPTIC_START, NOT_ANAPHORA
 
@@ -44,7 +45,7 @@ class Dialogue:
         spoken = [turn for turn in request.turns if turn.role in ("user", "assistant")]
         last = next((n for n in range(len(spoken) - 1, -1, -1) if spoken[n].role == "user"), len(spoken))
         history = tuple((turn.role, mended(turn.text)) for turn in spoken[:last])
-        return cls(history, mended(spoken[last].text if last < len(spoken) else request.query), read)
+        return cls(history, plainly(mended(spoken[last].text if last < len(spoken) else request.query)), read)
 
     @cached_property
     def context(self) -> tuple[tuple[str, str], ...]:
@@ -99,8 +100,10 @@ class Dialogue:
             return False
         if self._has_stated and not names and _DEFINITE.search(self.question):
             return False  # "the device": what the user has
-        if self._has_stated and self.told_facts.content & {*" ".join(_MINE.findall(self.question)).lower().split()}:
-            return False  # "my router", after "I have a Halden Two router"
+        if self._has_stated and frozenset(map(stem, self.told_facts.content)) & frozenset(
+            map(stem, self.question_facts.content - self.question_facts.names)
+        ):
+            return False  # "What is the dog tax?", after "I have two dogs"
         return not self._other_names or (tells_its_subject and not _OF_THE_OTHER.search(self.question))
 
     @property
@@ -163,9 +166,9 @@ class Dialogue:
         return "\n".join(text for role, text in self.context if role == "user")
 
     @cached_property
-    def stated(self) -> str:
-        """What of that is no question: what the user is, has or wants."""
-        return "\n".join(line for line in self.said.splitlines() if not _QUESTION.search(line))
+    def stated(self) -> tuple[str, ...]:
+        """The sentences of that which are no question: what the user is, has or wants."""
+        return tuple(text for text in sentences(self.said) if not _QUESTION.search(text))
 
     @cached_property
     def said_facts(self) -> Facts:
@@ -279,7 +282,7 @@ def stands_alone(question: str) -> bool:
 
 _QUESTION = re.compile(
     r"[?？吗呢]\s*$|^\W*(?:and |so |but |or )?"
-    r"(?:wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
+    r"(?:tell me about|describe|explain|wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
     re.I,
 )
 _NO = re.compile(r"^\W*(?:no|nope|not|never|i'm not|i \w+n't|不|没)", re.I)
@@ -304,6 +307,5 @@ _OF_THE_USER = re.compile(  # "Can I get it?", and not "How do I get it?"
     re.I,
 )
 _OF_THE_OTHER = re.compile(r"\b(?:you|your|yours|here|they|their)\b|\bat the \w+\W*$", re.I)
-_MINE = re.compile(r"\b(?:my|our)((?:\s+\w+){1,3})", re.I)
 _DEFINITE = re.compile(r"\bthe\b|\w's\b", re.I)  # "the film": which one may have been said before
 _CAPITAL_INSIDE = re.compile(r"(?<=[^.!?\s]\s)[A-Z][\w-]*")  # "Halden One" points at nothing

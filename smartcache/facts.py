@@ -16,6 +16,7 @@ from smartcache.precise import PASSIVE, precise_facts, precise_sides, units_apar
 from smartcache.wording import (
     ALIGNING,
     ANTONYMS,
+    ARTICLES,
     CHINESE_ANTONYMS,
     CHINESE_NEGATION,
     CHINESE_NOT_NEGATION,
@@ -234,10 +235,11 @@ def _names(sentence: str) -> Iterator[str]:
 
 
 def _places(text: str) -> Mapping[str, frozenset[str]]:
-    """What each word follows; of Chinese, each sign."""
+    """What each word follows, articles aside, by their stems; of Chinese, each sign."""
     places: dict[str, set[str]] = {}
-    for before, word in pairwise(["", *map(str.lower, _STEP.findall(text))]):
-        places.setdefault(word, set()).add(before)
+    words = (word for word in map(str.lower, _STEP.findall(text)) if word not in ARTICLES)
+    for before, word in pairwise(["", *words]):
+        places.setdefault(word if word in SENTENCE_STARTERS else stem(word), set()).add(before)
     return {word: frozenset(before) for word, before in places.items()}
 
 

@@ -23,6 +23,7 @@ from smartcache.intervals import wilson
 from smartcache.lexical import BY_LETTERS
 from smartcache.policy import NOTHING
 from smartcache.signals import MONOTONE, Signals
+from smartcache.telling import Telling
 from smartcache.trees import Trees
 
 log = logging.getLogger("smartcache")
@@ -68,6 +69,7 @@ class Learned:
 
     embedder: str
     digest: Digest
+    telling: Telling
     trees: Trees
     curves: tuple[Curve, Curve, Curve]
     name: str
@@ -97,6 +99,7 @@ class Learned:
         return cls(
             about["embedder"],
             Digest(digest),
+            Telling(tensors["telling.weight"].astype(np.float32), float(about["telling_bias"])),
             Trees(**trees, start=float(about["start"]), depth=int(about["depth"])),
             (curves[0], curves[1], curves[2]),
             about["name"],

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Set
 from dataclasses import dataclass, fields
 from functools import cached_property
 
+from smartcache.asks import asks, aspects, goes_on, kinds_apart
 from smartcache.dialogue import Dialogue, replies
 from smartcache.facts import Facts, stem
 from smartcache.focus import weighty_stems
+from smartcache.small_words import small_words_part
 
+MAX_CHOICE = 2  # words
 MAX_TOLD = 2  # words of a user's case that another user need not have told
 
 # For each signal whether more of it speaks for one answer (1), against it (-1), or neither by itself (0).
@@ -18,9 +20,11 @@ MONOTONE = {
     "meaning": 1, "wording": 1, "stands_least": 0, "stands_most": 0, "histories": 0,
     "shared_here": 1, "shared_there": 1, "shared": 1, "told_here": 1, "told_there": 1,
     "unsaid": -1, "states_opposite": -1, "clashes": -1, "extras": -1, "reply_clashes": -1, "reply_extras": -1,
-    "last_turns": 1, "said": 1, "same_words": 1, "asks_apart": -1, "left_here": -1, "left_there": -1,
+    "last_turns": 1, "said": 1, "same_words": 1, "asks_apart": -1, "aspects_apart": -1,
+    "left_here": -1, "left_there": -1,
     "words_here": -1, "words_there": -1, "words_shared": 1, "last_least": -1, "last_most": -1, "goes_on": -1,
     "facts_agree": 1, "leaned_on": 1, "same_names": 1, "focus": 1,
+    "left_alike": 1, "told_beside": -1,
 }  # fmt: skip
 
 
@@ -30,9 +34,10 @@ class Signals:
     anything before it and of the other, where only one has; otherwise of the one with less and of the other.
 
     Cosines: `meaning` of the two digests, `wording` of the questions, `said` and `last_turns` of what the users said
-    before and of the turns just before, `leaned_on` of what the questions lean on by the rules, `focus` of what the
-    questions differ in (all 1 where neither has any). `stands_least`, `stands_most`: logits that the questions stand
-    alone. `histories`: how many lean on what was said before, by the rules.
+    before and of the turns just before, `leaned_on` of what the questions lean on by the rules, `focus` of what stands
+    in each other's place, `left_alike` of the words that only one question has (all 1 where neither has any).
+    `stands_least`, `stands_most`: logits that the questions stand alone. `histories`: how many lean on what was said
+    before, by the rules.
 
     Shares of the words that carry content: `shared_*` of one question in the other, `told_*` of one question in the
     other and what was said before it, `shared` of both in common, `words_shared` the same of all words but the
@@ -42,9 +47,10 @@ class Signals:
     facts that a user stated and the other dialogue lacks, on the side with fewer and with more; `reply_clashes` of
     questions that the users answered yes and no, `reply_extras` of those that one of them was not asked; `left_*` and
     `words_*` of a question's words that the other lacks (of those with content, and of all but the lightest),
-    `last_*` of the words of the turn just before; `goes_on` of the questions that ask for what is next or else.
-    `asks_apart`: from 0 (both ask when) to 3 (when, where). Yes or no: `states_opposite`, `same_words`, `facts_agree`
-    (no rule is against it), `same_names`.
+    `last_*` of the words of the turn just before; `goes_on` of the questions that ask for what is next or else;
+    `told_beside` of the sentences of a user's case that the other user did not tell; `aspects_apart` of what one asks
+    of its subject and the other does not speak of ("the types of", "which team"). `asks_apart`: from 0 (both ask when)
+    to 3 (when, where). Yes or no: `states_opposite`, `same_words`, `facts_agree` (no rule is against it), `same_names`.
     """
 
     meaning: float
@@ -67,6 +73,7 @@ class Signals:
     said: float
     same_words: float
     asks_apart: float
+    aspects_apart: float
     left_here: float
     left_there: float
     words_here: float
@@ -79,6 +86,8 @@ class Signals:
     leaned_on: float
     same_names: float
     focus: float
+    left_alike: float
+    told_beside: float
 
     def by_name(self) -> dict[str, float]:
         return dict(zip(MONOTONE, self.values(), strict=True))
@@ -126,12 +135,16 @@ class Told:
 
     @cached_property
     def asks(self) -> str:
-        return _asks(self.dialogue.question)
+        return asks(self.dialogue.question)
+
+    @cached_property
+    def aspects(self) -> frozenset[str]:
+        return aspects(self.dialogue.question)
 
     @cached_property
     def goes_on(self) -> bool:
         """Whether the question asks for what comes after something that was said, and does not say after what."""
-        return bool(_GOES_ON.search(self.dialogue.question))
+        return goes_on(self.dialogue.question)
 
     @cached_property
     def plain(self) -> str:
@@ -142,12 +155,22 @@ class Told:
         """What the user answered with yes or no, by the stems of what was asked."""
         return dict(replies(self.dialogue.history))
 
+    def left(self, other: Told) -> str:
+        """The question's words, but for the lightest, that the other question does not have."""
+        return " ".join(
+            word for word in self.dialogue.question.split() if weighty_stems(word) - other.weighty - other.words
+        )
+
+    def _aspects_beside(self, other: Told) -> int:
+        """How many aspects are asked for here that the other question does not speak of."""
+        return len(self.aspects - other.aspects - other.words - other.weighty)
+
     def mentions(self, fact: str) -> bool:
         return self.question.mentions(fact) or self.user.mentions(fact) or self.assistant.mentions(fact)
 
     def refusal(self, other: Told) -> str | None:
         """Why the two can have no common answer, whatever else speaks for it, or None."""
-        if self.question.opposes(other.question):
+        if self.question.opposes(other.question) or small_words_part(self.dialogue.question, other.dialogue.question):
             return "polarity"
         if self.question.exchanges(other.question):
             return "order"
@@ -159,10 +182,20 @@ class Told:
             "context" if is_of_the_user and max(self._told_beside(other), other._told_beside(self)) > MAX_TOLD else None
         )
 
-    def tells_beside(self, other: Told) -> bool:
-        """Whether the question leans on something that the user stated and the other dialogue does not have."""
-        stated = self.dialogue.facts_of(*self.dialogue.stated.splitlines()) if self.dialogue.stated else None
-        return bool(stated and _stems(stated) - other.all_words)
+    def tells_beside(self, other: Told) -> list[str]:
+        """The sentences that the question leans on in which the user stated what the other user did not say. A word or
+        two are a choice ("The second"): the other user must have said just that."""
+        said, choices = _stems(other.user), [words for _, _, words in other._stated if len(words) <= MAX_CHOICE]
+        return [
+            text
+            for text, stems, words in self._stated
+            if (words not in choices if len(words) <= MAX_CHOICE else not stems <= said)
+        ]
+
+    @cached_property
+    def _stated(self) -> list[tuple[str, frozenset[str], frozenset[str]]]:
+        """The sentences, the stems of their words that carry content, and of all but the lightest."""
+        return [(text, _stems(self.dialogue.facts_of(text)), _choice(text)) for text in self.dialogue.stated]
 
     def _told_beside(self, other: Told) -> int:
         """How many words of their case the user told that the other dialogue does not have."""
@@ -204,7 +237,8 @@ class Told:
             "reply_clashes": sum(other.replies.get(asked, reply) != reply for asked, reply in replies),
             "reply_extras": len(self.replies.keys() ^ other.replies.keys()),
             "same_words": self.plain == other.plain,
-            "asks_apart": _apart(self.asks, other.asks),
+            "asks_apart": kinds_apart(self.asks, other.asks),
+            "aspects_apart": self._aspects_beside(other) + other._aspects_beside(self),
             "left_here": left[0],
             "left_there": left[1],
             "words_here": words[0],
@@ -222,6 +256,11 @@ def _stems(facts: Facts) -> frozenset[str]:
     return frozenset(map(stem, facts.content))
 
 
+def _choice(text: str) -> frozenset[str]:
+    """The stems of a text's words but the lightest; of one that has only those, all of them ("A", "in")."""
+    return weighty_stems(text) or frozenset(text.lower().split())
+
+
 def _share(words: Set[str], others: Set[str]) -> float:
     """The share of `words` that is in `others`, 1 of none."""
     return len(words & others) / len(words) if words else 1.0
@@ -233,45 +272,3 @@ def _jaccard(words: Set[str], others: Set[str]) -> float:
 
 def _unmentioned(stated: Facts, other: Told) -> int:
     return sum(not other.mentions(fact) for fact in stated.hard)
-
-
-def _asks(question: str) -> str:
-    """What kind of answer a question wants: when, where, who …, "yes or no", or "" where its words do not say."""
-    if _YES_OR_NO.match(question):
-        return "yes or no"
-    found = [(match.start(), kind) for kind, pattern in _ASKING if (match := pattern.search(question))]
-    return min(found, key=lambda one: one[0])[1] if found else ""
-
-
-def _apart(asked: str, other: str) -> int:
-    """How far two kinds of answer lie apart: 0 the same, 1 where one question does not say, 2 "what", which may ask for
-    anything, 3 two kinds."""
-    if asked == other:
-        return 0
-    if not asked or not other:
-        return 1
-    return 2 if "what" in (asked, other) and "yes or no" not in (asked, other) else 3
-
-
-_ASKING = tuple(
-    (kind, re.compile(pattern, re.I))
-    for kind, pattern in (
-        ("how many", r"\bhow (?:many|much)\b|\bwhat (?:number|amount|price|cost)\b"),
-        ("when", r"\bwhen\b|\b(?:what|which) (?:time|year|date|day|month)\b|\bhow (?:long|old)\b"),
-        ("where", r"\bwhere\b|\b(?:what|which) (?:place|city|country|town|location)\b"),
-        ("who", r"\bwho(?:m|se)?\b|\b(?:what|which) person\b"),
-        ("why", r"\bwhy\b|\bhow come\b|\bwhat (?:reason|cause|caused)\b"),
-        ("how", r"\bhow\b"),
-        ("what", r"\bwh(?:at|ich)\b"),
-    )
-)
-_GOES_ON = re.compile(
-    r"\b(?:next|then|afterwards?|later|previous(?:ly)?|again)\W*$"
-    r"|\b(?:else|other|more)\b(?!.*\b(?:than|besides|except|but|apart|aside)\b)|\banother\b",
-    re.I,
-)
-_YES_OR_NO = re.compile(
-    r"^\W*(?:(?:and|but|so|or|also|then|ok|okay|well|please)\W+)*(?:(?:in addition to|other than|besides) [^,]*, )?"
-    r"(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|may|must|am)\b",
-    re.I,
-)

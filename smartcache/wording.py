@@ -36,6 +36,8 @@ NOT_NEGATION = re.compile(
     re.I | re.X,
 )
 
+ARTICLES = frozenset("a an the my your his her its our their this that these those".split())
+
 # Words that line up equals: what they join may come in any order.
 ALIGNING = frozenset("and or vs versus plus 和 与 跟 或 及 同".split())
 

@@ -14,6 +14,7 @@ from smartcache.learned import Learned
 from smartcache.policy import Candidate, HitPolicy
 from smartcache.signals import Signals, Told
 from smartcache.state import State
+from smartcache.telling import Beside, Telling, beside, changed
 
 MIN_FOCUS = 0.88  # cosine of what two dialogues differ in
 
@@ -66,7 +67,8 @@ class ByRules:
         )
         if not policy.accepts(candidate):
             return Ruling("far", candidate)
-        nearness = focus_similarity(asked.dialogue, stored.dialogue, self.vectors)
+        stated = ("\n".join(dialogue.stated) for dialogue in (asked.dialogue, stored.dialogue))
+        nearness = focus_similarity(asked.dialogue, stored.dialogue, self.vectors, focus(*stated))
         candidate = replace(candidate, focus_similarity=nearness)
         return Ruling(None if nearness is None or policy.accepts(candidate) else "far", candidate)
 
@@ -96,13 +98,13 @@ class ByConfidence:
         known |= asked.told.shares(stored.told)
         if leans_on_nothing(asked, stored, known):
             return Ruling("context")
-        if told_apart(known):
+        if told_apart(asked, stored, known):
             return Ruling(asked.dialogue.conflict(stored.dialogue) or "facts")
         candidate = replace(candidate, confidence=self.learned.at_best(known))
         if not policy.accepts(candidate):
             return Ruling("far", candidate)
-        signals = signals_of(asked, stored, known, self.vectors)
-        if told_apart(signals.by_name()):
+        signals = signals_of(asked, stored, known, self.vectors, self.learned.telling)
+        if told_apart(asked, stored, signals.by_name()):
             return Ruling("facts")
         candidate = replace(candidate, confidence=self.learned.confidence(signals))
         return Ruling(None if policy.accepts(candidate) else "far", candidate, signals)
@@ -115,25 +117,45 @@ def leans_on_nothing(asked: Case, stored: Case, known: Mapping[str, float]) -> b
     return known["histories"] == 1 and not says_more and not _all_stand_alone(asked.dialogue, stored.dialogue)
 
 
-def told_apart(known: Mapping[str, float]) -> bool:
+def told_apart(asked: Case, stored: Case, known: Mapping[str, float]) -> bool:
     """Whether both ask after something was said, and that differs in a fact, or in what the users stated: of two plans,
-    two sizes, two roles, each is near the other."""
-    return known["histories"] == 2 and (not known["facts_agree"] or known.get("focus", 1.0) < MIN_FOCUS)
+    two sizes, two roles, each is near the other. Where one asks about their own case ("Can I get it?"), also where one
+    told more of it."""
+    if known["histories"] < 2:
+        return False
+    is_of_the_user = asked.dialogue.is_of_the_user or stored.dialogue.is_of_the_user
+    tells_more = is_of_the_user and known.get("told_beside", 0) > 0
+    return not known["facts_agree"] or known.get("focus", 1.0) < MIN_FOCUS or tells_more
 
 
 def _all_stand_alone(*dialogues: Dialogue) -> bool:
     return all(stands_alone(dialogue.question) for dialogue in dialogues)
 
 
-def signals_of(asked: Case, stored: Case, known: Mapping[str, float], vectors: RememberedVectors) -> Signals:
-    """All signals of a pair, where all but the one are `known` that may need texts to be embedded."""
-    nearness = 0.0  # where a rule is against it, there is nothing to compare
+def signals_of(
+    asked: Case, stored: Case, known: Mapping[str, float], vectors: RememberedVectors, telling: Telling
+) -> Signals:
+    """All signals of a pair, where those are `known` that need no text to be embedded."""
+    nearness, told = 0.0, Beside(1.0, 0)  # where a rule is against it, there is nothing to compare
     if known["facts_agree"]:
         similarity = focus_similarity(asked.dialogue, stored.dialogue, vectors)
-        nearness = 1.0 if similarity is None else similarity
-        if asked.told.tells_beside(stored.told) and stored.told.tells_beside(asked.told):
-            nearness = min(nearness, cosine(*vectors([asked.dialogue.stated, stored.dialogue.stated])))
-    return Signals(**known, focus=nearness)
+        told = beside(asked.told.tells_beside(stored.told), stored.told.tells_beside(asked.told), vectors, telling)
+        nearness = min(1.0 if similarity is None else similarity, told.alike, _said_alike(asked, stored, vectors))
+    left = asked.told.left(stored.told), stored.told.left(asked.told)
+    left_alike = cosine(*vectors(left)) if all(left) else 1.0
+    return Signals(**known, focus=nearness, left_alike=left_alike, told_beside=told.none)
+
+
+def _said_alike(asked: Case, stored: Case, vectors: RememberedVectors) -> float:
+    """How alike what each of the two speakers said is where only it differs."""
+    return min(
+        changed(*(_of(role, dialogue) for dialogue in (asked.dialogue, stored.dialogue)), asked.dialogue.read, vectors)
+        for role in ("user", "assistant")
+    )
+
+
+def _of(role: str, dialogue: Dialogue) -> list[str]:
+    return [text for speaker, text in dialogue.context if speaker == role]
 
 
 def near_signals(one: State, other: State) -> dict[str, float]:
@@ -151,15 +173,17 @@ def near_signals(one: State, other: State) -> dict[str, float]:
     }
 
 
-def focus_similarity(asked: Dialogue, stored: Dialogue, vectors: RememberedVectors) -> float | None:
-    """How alike what the two differ in is, in the question and in what the user stated before; None where they differ
-    in nothing but their wording."""
+def focus_similarity(
+    asked: Dialogue, stored: Dialogue, vectors: RememberedVectors, beside: tuple[str, str] | None = None
+) -> float | None:
+    """How alike what the two questions differ in is, and what they differ in `beside`; None where they differ in their
+    wording alone."""
     if asked.asking:
         return None
     names = asked.question_facts.names & stored.question_facts.names
     pairs = [
+        beside,
         focus(asked.question, stored.question),
-        focus(asked.stated, stored.stated),
         unnamed(asked.question, stored.question, names),
     ]
     if asked.is_chinese:

@@ -123,7 +123,7 @@ class SemanticIndex:
         if self._learned is None or asked.dialogue.is_chinese or stored.dialogue.is_chinese:
             return None
         known = near_signals(asked.state, stored.state) | asked.told.shares(stored.told)
-        return signals_of(asked, stored, known, self._vectors)
+        return signals_of(asked, stored, known, self._vectors, self._learned.telling)
 
     def case(self, partition: str, id: int, dimension: int) -> Case | None:
         """A stored dialogue, None where it is not there."""

@@ -19,6 +19,7 @@ from smartcache_eval.training.attention import train
 from smartcache_eval.training.boosting import curves, grow
 from smartcache_eval.training.examples import FOLDS, examples
 from smartcache_eval.training.pairs import Pairs, pairs
+from smartcache_eval.training.telling import labelled, learn_telling
 from smartcache_eval.vectors import KnownVectors
 from smartcache_eval.workloads import workloads
 
@@ -47,19 +48,28 @@ def learn(folder: Path, vectors: KnownVectors, target: Path, *, seed: int, tell:
         for fold in range(FOLDS)
     }
     tell(f"{FOLDS} digests, each without a third of the groups")
+    sentences = labelled(folder, steps["sharc"])
+    vectors.learn(text for text, _ in sentences)
+    telling = learn_telling(sentences, embed)
     rows: dict[str, Pairs] = {}
     for name, of in steps.items():
-        rows[name] = pairs(of, digests, remembered, seed)
+        rows[name] = pairs(of, digests, telling, remembered, seed)
         tell(f"{name}: {len(rows[name].equal):,} pairs, {rows[name].equal.mean():.0%} of them with one answer")
     measured = curves(rows, seed)
     digest, trees = train(found, embed, vectors.dimension, seed), grow(list(rows.values()), seed)
     tensors = {f"digest.{name}": weight.astype(np.float16) for name, weight in digest.weights.items()}
+    tensors["telling.weight"] = telling.weight
     tensors |= {f"trees.{name}": getattr(trees, name) for name in ("feature", "threshold", "left", "right", "value")}
     tensors |= {f"curve.{kind}": _points(curve) for kind, curve in enumerate(measured)}
     _write(
         target,
         tensors,
-        {"embedder": vectors.name.removesuffix(BY_LETTERS), "start": repr(trees.start), "depth": str(trees.depth)},
+        {
+            "embedder": vectors.name.removesuffix(BY_LETTERS),
+            "start": repr(trees.start),
+            "depth": str(trees.depth),
+            "telling_bias": repr(telling.bias),
+        },
     )
     vectors.save()
 

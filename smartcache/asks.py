@@ -1,0 +1,98 @@
+"""What a question asks for: the kind of answer that it wants, the aspect of its subject, and whether it goes on."""
+
+from __future__ import annotations
+
+import re
+
+from smartcache.facts import stem
+from smartcache.wording import ASKING, LIGHT_WORDS, POINTING
+
+
+def direct(question: str) -> str:
+    """The question without "can you tell me" before it."""
+    return _INDIRECT.sub("", question, count=1)
+
+
+def asks(question: str) -> str:
+    """What kind of answer a question wants: when, where, who …, "yes or no", or "" where its words do not say."""
+    question = direct(question)
+    if _YES_OR_NO.match(question):
+        return "yes or no"
+    found = [(match.start(), kind) for kind, pattern in _KINDS if (match := pattern.search(question))]
+    return min(found, key=lambda one: one[0])[1] if found else ""
+
+
+def kinds_apart(one: str, other: str) -> int:
+    """How far two kinds of answer lie apart: 0 the same, 1 where one question does not say, 2 "what", which may ask for
+    anything, 3 two kinds."""
+    if one == other:
+        return 0
+    if not one or not other:
+        return 1
+    return 2 if "what" in (one, other) and "yes or no" not in (one, other) else 3
+
+
+def aspects(question: str) -> frozenset[str]:
+    """The stems of what a question asks of its subject: "types" in "the types of plans", "team" in "which team"."""
+    found = [match[1].split()[-1].lower() for pattern in _ASPECTS for match in pattern.finditer(question)]
+    return frozenset(stem(word) for word in found if word not in _NO_ASPECT and stem(word) not in ASKING | POINTING)
+
+
+def goes_on(question: str) -> bool:
+    """Whether a question asks for what comes after something that was said, and does not say after what."""
+    return bool(_GOES_ON.search(question))
+
+
+_INDIRECT = re.compile(
+    r"^\W*(?:(?:and|but|so|also|then|ok|okay|well|please|hi|hello|hey|thanks|great|sorry)\W+)*"
+    r"(?:(?:can|could|would|will) (?:you|someone|anyone|anybody) (?:please |kindly |also )*"
+    r"(?:tell|show|explain|give|let|remind|inform|say|advise)\b(?: to)?(?: (?:me|us))?(?: (?:know|understand))?"
+    r"|do you (?:happen to )?(?:know|remember)|(?:please )?(?:tell|show|remind|inform) (?:me|us)"
+    r"|(?:please )?let (?:me|us) know"
+    r"|(?:i|we)(?:'d| would)? (?:like|want|need|wish|love) to (?:know|find out|learn|ask|understand|see)"
+    r"|i(?:'m| am) (?:just )?(?:wondering|curious|asking)|i (?:just )?wonder(?:ed)?|any idea|may i (?:know|ask)"
+    r"|(?:can|could) (?:i|we) (?:know|ask|find out|get to know))\b\W*(?:(?:about|of|to|on)\s+)?(?=\S)",
+    re.I,
+)
+_KINDS = tuple(
+    (kind, re.compile(pattern, re.I))
+    for kind, pattern in (
+        ("how many", r"\bhow (?:many|much)\b|\bwhat (?:number|amount|price|cost)\b"),
+        ("when", r"\bwhen\b|\b(?:what|which) (?:time|year|date|day|month)\b|\bhow (?:long|old)\b"),
+        ("where", r"\bwhere\b|\b(?:what|which) (?:place|city|country|town|location)\b"),
+        ("who", r"\bwho(?:m|se)?\b|\b(?:what|which) person\b"),
+        ("why", r"\bwhy\b|\bhow come\b|\bwhat (?:reason|cause|caused)\b"),
+        ("how", r"\bhow\b"),
+        ("what", r"\bwh(?:at|ich)\b"),
+    )
+)
+_YES_OR_NO = re.compile(
+    r"^\W*(?:(?:and|but|so|or|also|then|please|ok|okay|well)\W+)*"
+    r"(?:(?:in addition to|other than|besides|aside from|apart from|along with) [^,]*, )?"
+    r"(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|may|must|am|if|whether"
+    r"|isn't|aren't|wasn't|weren't|don't|doesn't|didn't|won't|can't|hasn't|haven't)\b",
+    re.I,
+)
+_GOES_ON = re.compile(
+    r"\b(?:next|then|afterwards?|later|previous(?:ly)?|again)\W*$|\bnext (?:after|in|at|for|to)\b"
+    r"|\b(?:else|others?|more)\b(?!.*\b(?:than|besides|except|but|apart|aside)\b)|\banother\b",
+    re.I,
+)
+_WANTED = (
+    r"(?:what|which)(?:'s|\s+(?:is|are|was|were|will be))?\s+"
+    r"(?:(?:the|a|an|some|any|his|her|its|their|your|my|our)\s+)?"
+)
+_ASPECTS = (
+    re.compile(rf"\b{_WANTED}((?:[\w'-]+\s+){{0,2}}[\w'-]+)\s+(?:of|for|behind|between)\b", re.I),
+    re.compile(r"\b(?:what|which)\s+((?!(?:is|are|was|were|be)\b)[\w'-]+)\b", re.I),
+    re.compile(r"\bhow (?:many|much)\s+([\w'-]+)\b", re.I),
+    re.compile(
+        r"\b(?:tell|give|show|list|explain|describe)\s+(?:me\s+|us\s+)?(?:about\s+)?(?:the|some)\s+([\w'-]+)\s+of\b",
+        re.I,
+    ),
+)
+_NO_ASPECT = LIGHT_WORDS | frozenset(
+    """is are was were do does did can could will would should has have had may might must be been about if in on at
+    name names kind kinds type sort sorts else thing things number amount list example examples it he she they that
+    this of happened happens going made makes caused causes cause""".split()
+)

@@ -1,0 +1,134 @@
+"""What small words change: two questions of the same content that differ in tense, in "can" or "must", in "to" or
+"from", in "all" or "any", or in who does it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Set
+
+from smartcache.asks import direct
+from smartcache.facts import stem
+
+MAX_OTHER = 3  # small words that one has and the other has not: with more it is another wording
+POLITE = frozenset("please pls plz kindly thanks thank hi hello hey just then so and well okay ok now".split())
+
+
+def small_words_part(one: str, other: str) -> bool:
+    """Whether two questions have the same words but the small ones, and those make them two questions."""
+    words, others = _words(one), _words(other)
+    stems, also = frozenset(map(stem, words)), frozenset(map(stem, others))
+    if _content(words) != _content(others) or max(len(stems - also), len(also - stems)) > MAX_OTHER:
+        return False
+    return (
+        _clash(_tenses(words), _tenses(others))
+        or _clash(_past_forms(words), _past_forms(others))
+        or _clash(_modals(one, words), _modals(other, others))
+        or _clash(_sides(words, _AMOUNTS), _sides(others, _AMOUNTS))
+        or _lead_elsewhere(frozenset(words), frozenset(others))
+        or {_subject_is_asked(one), _subject_is_asked(other)} == {True, False}
+    )
+
+
+def _words(question: str) -> list[str]:
+    return [word for word in _WORD.findall(direct(question).lower().replace("’", "'")) if word not in POLITE]
+
+
+def _content(words: list[str]) -> frozenset[str]:
+    return frozenset(stem(word) for word in words if word not in _SMALL)
+
+
+def _sides(words: list[str], kinds: Mapping[str, str]) -> Set[str]:
+    return {kinds[word] for word in words if word in kinds}
+
+
+def _clash(one: Set[str], other: Set[str]) -> bool:
+    """Whether both say something, and not the same."""
+    return bool(one and other) and one != other
+
+
+def _tenses(words: list[str]) -> Set[str]:
+    return _sides(words, _TENSES)
+
+
+def _past_forms(words: list[str]) -> Set[str]:
+    """Whether a question without an auxiliary is about the past: "How many people lived there?"."""
+    if not words or words[0] not in _ASKING or _sides(words, _TENSES | _MODALS):
+        return frozenset()
+    return {"past" if any(word.endswith("ed") for word in words) else "present"}
+
+
+def _modals(question: str, words: list[str]) -> Set[str]:
+    return {"must"} if _HAVE_TO.search(question) else _sides(words, _MODALS)
+
+
+def _lead_elsewhere(words: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether one has "to" or "in" where the other has "from" or "out"."""
+    here, there = words - others, others - words
+    apart = any((one in here and two in there) or (two in here and one in there) for one, two in _LEADING)
+    return apart or any(word in here | there for word in _LEADING_ALONE)
+
+
+def _subject_is_asked(question: str) -> bool | None:
+    """Whether "what" and "which team" are who does it ("What causes A?") or what it is done to ("What does A cause?");
+    None where neither shows."""
+    question = direct(question)
+    if is_what := _IS_WHAT.match(question):
+        return is_what["last"] is None  # "What is made from A?", "What is A made from?"
+    asked = _DOES.match(question)
+    return None if asked is None else asked["does"] is None
+
+
+_WORD = re.compile(r"[a-z0-9]+(?:[-'][a-z]+)*")
+_TENSES = {
+    **dict.fromkeys("was were did had wasn't weren't didn't hadn't".split(), "past"),
+    **dict.fromkeys(
+        "is are am do does isn't aren't don't doesn't i'm what's who's where's how's it's".split(), "present"
+    ),
+    **dict.fromkeys("will won't i'll it'll".split(), "present"),  # "When does it start?", "When will it start?"
+}
+_ASKING = frozenset("who what which how".split())
+_MODALS = {
+    **dict.fromkeys("can could may might can't couldn't".split(), "can"),
+    **dict.fromkeys("should ought shouldn't".split(), "should"),
+    **dict.fromkeys("must mustn't".split(), "must"),
+}
+_HAVE_TO = re.compile(r"\b(?:have|has|had|need|needs|needed|got|required|obliged) to\b|\bmust\b", re.I)
+_AMOUNTS = {
+    **dict.fromkeys("all every each".split(), "all"),
+    "any": "any",
+    "some": "some",
+    "most": "most",
+    "only": "only",
+    "both": "both",
+    "either": "either",
+}
+_LEADING = (
+    ("to", "from"), ("into", "from"), ("onto", "from"), ("in", "out"), ("up", "in"), ("up", "down"), ("on", "off"),
+    ("up", "out"), ("in", "outside"), ("inside", "outside"), ("over", "under"), ("above", "below"), ("into", "out"),
+    ("with", "without"), ("before", "after"), ("on", "under"), ("since", "until"), ("by", "after"), ("at", "before"),
+    ("back", "up"), ("for", "against"), ("during", "after"), ("during", "before"), ("until", "after"),
+)  # fmt: skip
+_LEADING_ALONE = ("from", "without", "except", "only", "not", "against", "before", "after", "until", "unless")
+_AUXILIARY = r"(?:do|does|did|is|are|was|were|am|be|can|could|will|would|shall|should|may|might|must|has|have|had)"
+_IS_WHAT = re.compile(
+    r"^\W*what(?:'s| is| are| was| were)\s+"
+    r"(?:.*\s(?P<last>from|of|for|in|with|by|to|on)\W*$|.*\b(?:from|of|for|in|with|by|to|on)\s)",
+    re.I,
+)
+_DOES = re.compile(
+    rf"^\W*(?:(?:what|who|whom)|(?:what|which)\s+(?!{_AUXILIARY}\b)[\w-]+)\s+"
+    rf"(?:(?P<does>do|does|did|don't|doesn't|didn't)\b|(?!{_AUXILIARY}\b|\w+n't|\w*'|else\b|of\b|to\b)[a-z]+)",
+    re.I,
+)
+_SMALL = (
+    frozenset(
+        """a an the my your his her its our their this that these those i you he she it we they me him us them
+    do does did is are was were am be been being has have had having will would shall can could may might must should
+    ought need needs needed to of for in on at from into onto out up down off over under above below inside outside
+    with without by about as than and or but if then so not no any all every each some most only both either
+    before after during until since against back there here what which who whom whose when where why how
+    isn't aren't wasn't weren't don't doesn't didn't hadn't hasn't haven't won't can't couldn't shouldn't mustn't
+    i'm i'll i'd i've it's it'll what's who's where's how's got get required obliged""".split()
+    )
+    | POLITE
+)

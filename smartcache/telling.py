@@ -1,0 +1,83 @@
+"""What users tell of their case, side by side: what one told that the other did not, and whether it can matter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from smartcache.embedding import RememberedVectors, Vector, cosine
+from smartcache.facts import Facts
+from smartcache.focus import focus
+
+MIN_TELLING = -1.4  # a logit: of what tells of a case one sentence in thirty lies below it, of small talk four in five
+MIN_ALIKE = 0.7  # cosine of two wordings of one sentence
+MAX_CHANGED = 6  # turns that are compared with each other, the last ones
+MIN_SHARED = 0.5  # of the words of two texts that one may deny the other in
+Read = Callable[[str], Facts]
+
+
+@dataclass(frozen=True)
+class Telling:
+    """Whether a sentence tells anything of its speaker's case ("I am a student"), or is small talk ("One moment
+    please"): a logit, linear in the sentence's vector of dimension w. `weight`: (w,)."""
+
+    weight: Vector
+    bias: float
+
+    def __call__(self, sentence: Vector) -> float:
+        return float(self.weight @ sentence) + self.bias
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What two users told that the other did not: how `alike` it is, from 0 to 1 (of who told less, the sentence that
+    is met worst; 1 where one told nothing), and how many sentences of it are met by `none` of the other's."""
+
+    alike: float
+    none: int
+
+
+def beside(told: Sequence[str], also_told: Sequence[str], vectors: RememberedVectors, telling: Telling) -> Beside:
+    fewer, more = sorted((_of_a_case(told, vectors, telling), _of_a_case(also_told, vectors, telling)), key=len)
+    alike = [[_alike(one, other, vectors) for other in more] for one in fewer]
+    met = sum(max(nearness) == 1.0 for nearness in zip(*alike, strict=True))
+    return Beside(min(map(max, alike), default=1.0), len(more) - met)
+
+
+def changed(said: Sequence[str], also_said: Sequence[str], read: Read, vectors: RememberedVectors) -> float:
+    """How alike what stands in each other's place in two speakers' turns is, from 0 to 1: the words that differ where
+    the rest is the same ("You are in the trial", "You are past the trial"), and 0 where one denies the other."""
+    own = [text for text in said if text not in also_said][-MAX_CHANGED:]
+    others = [text for text in also_said if text not in said][-MAX_CHANGED:]
+    pairs = [(one, other) for one in own for other in others]
+    if any(_denies(read(one), read(other)) for one, other in pairs):
+        return 0.0
+    differing = [found for pair in pairs if (found := focus(*pair))]
+    return min((cosine(*vectors(found)) if all(found) else 0.0 for found in differing), default=1.0)
+
+
+def _denies(one: Facts, other: Facts) -> bool:
+    """Whether one of two texts of much the same words says the opposite of the other."""
+    shared, words = len(one.stems & other.stems), len(one.stems | other.stems)
+    return shared >= MIN_SHARED * words and one.opposes(other)
+
+
+def sentences(text: str) -> Iterator[str]:
+    return (sentence for sentence in _BETWEEN.split(text) if sentence)
+
+
+def _of_a_case(told: Sequence[str], vectors: RememberedVectors, telling: Telling) -> list[str]:
+    """Those that are no small talk; a number is none."""
+    embedded = zip(told, vectors(told), strict=True) if told else ()
+    return [text for text, vector in embedded if any(map(str.isdigit, text)) or telling(vector) >= MIN_TELLING]
+
+
+def _alike(one: str, other: str, vectors: RememberedVectors) -> float:
+    nearness = cosine(*vectors([one, other]))
+    if differing := focus(one, other):
+        return min(nearness, cosine(*vectors(differing)) if all(differing) else 0.0)
+    return 1.0 if nearness >= MIN_ALIKE else nearness
+
+
+_BETWEEN = re.compile(r"(?<=[.!?;])\s+|\n")
