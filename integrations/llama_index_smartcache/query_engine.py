@@ -23,7 +23,7 @@ from llama_index_smartcache.arguments import check_engine, checked_cache
 from llama_index_smartcache.coverage import warn_of_unwatched
 from llama_index_smartcache.media import file_version
 from llama_index_smartcache.nodes import NodeChunk, chunk_of, copied
-from llama_index_smartcache.responses import Head, Keeping, as_stream, passed_by, restored, was_stream
+from llama_index_smartcache.responses import Head, Keeping, as_stream, passed_by, restored, served, was_stream
 from smartcache import Answer, Chunk, Request, SmartCache, Turn
 from smartcache.paths import words
 
@@ -80,6 +80,12 @@ class SmartCacheQueryEngine(BaseQueryEngine):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
         return await self._query_engine.asynthesize(query_bundle, nodes, additional_source_nodes)
+
+    def report_wrong(self, query: str | QueryBundle, response: RESPONSE_TYPE) -> None:
+        """Never again answers `query` with what it got, `response`; see `SmartCache.report_wrong`."""
+        answer = served(response)
+        request, _ = self._asked(query if isinstance(query, QueryBundle) else QueryBundle(query))
+        self._cache.report_wrong(request, answer)
 
     def _get_prompts(self) -> PromptDictType:
         return self._query_engine._get_prompts()
