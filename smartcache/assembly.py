@@ -79,7 +79,13 @@ def assemble(
         learned = policy.learned_for(used.name)
         entries.hits.scale = learned.name if learned else used.name
         policy = own = Recalibrated(policy, lambda: entries.evidence(limits.clock()))
-    semantic = SemanticIndex(entries, used, policy, read_text, learned) if used else None
+    semantic = (
+        SemanticIndex(
+            entries, used, policy, read_text, learned, lambda error: events.emit("trouble", "index", error=error)
+        )
+        if used
+        else None
+    )
     answers = AnswerLayer(entries, knowledge, forgets, events, semantic, limits, own)
     return Parts(
         mode,

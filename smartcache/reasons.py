@@ -22,6 +22,7 @@ REFUSALS = {
     "reported_wrong": "the answer was reported wrong for this question, or for one nearer to it",
     "too_long": "the question, or what it leans on, is longer than the embedder reads",
     "unknown_words": "the question holds words that the embedder does not know",
+    "broken_text": "the conversation holds half a sign (a lone surrogate), which no embedder reads",
     "non_text": "the user sent more than text",
     "no_question": "the last turn is not the user's",
     "empty_question": "the question is empty",
