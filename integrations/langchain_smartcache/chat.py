@@ -207,7 +207,7 @@ class ChatSmartCache(BaseChatModel):
         ours = self.model_copy(update={"model": model, "bound": self.bound | in_model})
         return BoundChat(bound=ours, kwargs=options, config=binding.config)
 
-    def bind(self, **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
+    def bind(self, **kwargs: Any) -> Any:  # a BoundChat; what LangChain calls its own has no public name
         return BoundChat(bound=self, kwargs=kwargs)
 
     def report_wrong(
@@ -222,7 +222,9 @@ class ChatSmartCache(BaseChatModel):
         """Never again answers `input` with what it got, `message`; see `SmartCache.report_wrong`. The options are those
         of the call; of `config` only what is configurable counts, a scope for one."""
         answer = served(message)
-        self.smart_cache.report_wrong(self._call(self._convert_input(input).to_messages(), stop, kwargs).request, answer)
+        self.smart_cache.report_wrong(
+            self._call(self._convert_input(input).to_messages(), stop, kwargs).request, answer
+        )
 
     def with_structured_output(self, schema: Any, *, include_raw: bool = False, **kwargs: Any) -> Runnable[Any, Any]:
         """As the model behind does it, with its calls through the cache."""

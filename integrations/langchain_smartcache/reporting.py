@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
@@ -11,16 +11,18 @@ from langchain_core.runnables import RunnableBinding
 from langchain_smartcache.replay import MARK
 from smartcache import Answer
 
-if TYPE_CHECKING:
-    from langchain_smartcache.chat import ChatSmartCache
-
 
 class BoundChat(RunnableBinding[LanguageModelInput, AIMessage]):
     """A ChatSmartCache with options bound to it, by which it is also told what was wrong."""
 
+    @classmethod
+    def lc_id(cls) -> list[str]:
+        """Serialised as what it extends."""
+        return [*cls.get_lc_namespace(), RunnableBinding.__name__]
+
     def report_wrong(self, input: LanguageModelInput, message: BaseMessage, **kwargs: Any) -> None:
         """As `ChatSmartCache.report_wrong`, with what is bound."""
-        cast("ChatSmartCache", self.bound).report_wrong(input, message, **{**self.kwargs, **kwargs})
+        cast(Any, self.bound).report_wrong(input, message, **{**self.kwargs, **kwargs})
 
 
 def served(message: BaseMessage) -> Answer:
