@@ -105,16 +105,17 @@ def test_a_raised_bar_is_told(cache):
 
 
 @pytest.mark.parametrize(
-    ("policy", "served"),
+    ("policy", "served", "has_a_bar"),
     [
-        (ThresholdPolicy(0.92), True),
-        (ThresholdPolicy(0.95), False),
-        (CalibratedPolicy(0.05), True),
-        (CalibratedPolicy(0.0), False),
+        (ThresholdPolicy(0.92), True, False),
+        (ThresholdPolicy(0.95), False, False),
+        (CalibratedPolicy(0.05), True, True),
+        (CalibratedPolicy(0.0), False, True),
     ],
 )
-def test_it_says_what_another_policy_would_do(cache, policy, served):
-    assert cache.explain(ask(NEAR), policy=policy)[0].is_served is served
+def test_it_says_what_another_policy_would_do(cache, policy, served, has_a_bar):
+    near = cache.explain(ask(NEAR), policy=policy)[0]
+    assert (near.is_served, near.bar is not None) == (served, has_a_bar)
     assert cache.explain(ask(NEAR))[0].is_served
 
 
