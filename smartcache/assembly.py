@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -69,9 +70,7 @@ def assemble(
     policy = CalibratedPolicy() if policy is None else policy
     doubting = None if verifier is None else checked_policy(policy, verifier, verify)
     used = (embedder or _bundled_embedder()) if mode == "semantic" else None
-    entries = Entries(
-        path, strict=events.strict, on_damage=lambda error: events.emit("trouble", "damaged", error=error)
-    )
+    entries = Entries(path, strict=events.strict, on_damage=partial(events.trouble, "damaged"))
     knowledge, forgets, read_text = Knowledge(), Forgets(), ReadTexts()
     entries.load_knowledge(knowledge)
     own, learned = None, None
@@ -79,7 +78,8 @@ def assemble(
         learned = policy.learned_for(used.name)
         entries.hits.scale = learned.name if learned else used.name
         policy = own = Recalibrated(policy, lambda: entries.evidence(limits.clock()))
-    semantic = SemanticIndex(entries, used, policy, read_text, learned) if used else None
+    on_trouble = partial(events.trouble, "index")
+    semantic = SemanticIndex(entries, used, policy, read_text, learned, on_trouble) if used else None
     answers = AnswerLayer(entries, knowledge, forgets, events, semantic, limits, own)
     return Parts(
         mode,

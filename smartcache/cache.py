@@ -87,8 +87,9 @@ class SmartCache(Upkeep):
                     outcome.refusals.append("stale")
                 elif self._verification and hit.is_doubtful:
                     self._verification.check(asked, hit, outcome.refusals)
-                elif self._restores(answer := self._answers.serve(hit, basis), restore):
+                elif self._restores(answer := self._answers.served(hit), restore):
                     outcome.layer = hit.layer
+                    self._answers.note_served(hit, basis)
                     return answer
                 else:
                     outcome.refusals.append("not_restorable")

@@ -255,6 +255,8 @@ def unseen_reason(dialogue: Dialogue, turns: Sequence[Turn], vectors: Remembered
         return "non_text"
     if not dialogue.question.strip():
         return "empty_question"
+    if any(_SURROGATE.search(text) for text in (dialogue.question, *(text for _, text in dialogue.history))):
+        return "broken_text"
     seen = [dialogue.question, *(text for _, text in dialogue.context)]
     if not all(map(vectors.fits, seen)):
         return "too_long"
@@ -280,6 +282,7 @@ def stands_alone(question: str) -> bool:
     return len(words) >= (4 if _DEFINITE.search(question) else 3)
 
 
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a sign: no tokenizer takes it
 _QUESTION = re.compile(
     r"[?？吗呢]\s*$|^\W*(?:and |so |but |or )?"
     r"(?:tell me about|describe|explain|wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",

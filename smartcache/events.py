@@ -100,6 +100,10 @@ class Events:
             log.warning("smartcache: trouble in %s, counted and told once: %s: %s", reason, type(error).__name__, error)
         self._tell(event)
 
+    def trouble(self, where: str, error: Exception) -> None:
+        """The cache's own trouble, beside every request."""
+        self.emit("trouble", where, error=error)
+
     @contextmanager
     def fail_open(self, where: str) -> Iterator[None]:
         """The cache's own trouble ends the block and is counted; the caller's request goes on. Raised when strict."""

@@ -9,11 +9,12 @@ from smartcache.recalibrated import Bar
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A signal: its value, and what it adds to the logit of the confidence."""
+    """A signal: its value, what it adds to the logit of the confidence, and in plain words what it is."""
 
     name: str
     value: float
     part: float
+    phrase: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,8 +98,14 @@ class Facts:
         return frozenset(fact for fact in self.hard if any(letter.isalpha() for letter in fact))
 
     def mentions(self, fact: str) -> bool:
-        """Whether the text has a fact, also in small letters or another form of its word."""
-        return fact in self.hard or fact in self.words or (fact.isalpha() and stem(fact) in self.stems)
+        """Whether the text has a fact, also in small letters or another form of its word: of a name that is "Jones's",
+        and never "Jon"."""
+        if fact in self.hard or fact in self.words or f"{fact}'s" in self.words:
+            return True
+        stemmed = stem(fact)
+        if not fact.isalpha() or stemmed not in self.stems:
+            return False
+        return any(_is_a_form(fact, word, word in self.hard) for word in self.words if stem(word) == stemmed)
 
     def agree(self, other: Facts) -> bool:
         """Whether each text mentions every hard fact of the other."""
@@ -305,6 +311,14 @@ def _is_prefixed_opposite(stems: frozenset[str], others: frozenset[str]) -> bool
     """Whether one text has "lock" where the other has "unlock" instead."""
     here, there = stems - others, others - stems
     return any(word.removeprefix(prefix) in here for word in there for prefix in OPPOSITE_PREFIXES if len(word) > 4)
+
+
+def _is_a_form(name: str, word: str, is_named: bool) -> bool:
+    """Whether two words of one stem are one word; where both are names, its plural alone is."""
+    short, long = sorted((name, word), key=len)
+    if long == f"{short}es":
+        return short.endswith(("s", "x", "z", "ch", "sh", "o"))
+    return long == f"{short}s" or not is_named
 
 
 def stem(word: str) -> str:

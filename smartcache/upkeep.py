@@ -9,6 +9,7 @@ from smartcache.assembly import Parts
 from smartcache.events import Stats
 from smartcache.explained import Explained
 from smartcache.layers.recognition import Recognised
+from smartcache.policy import HitPolicy
 from smartcache.seen import SeenPrompt, seen_most
 from smartcache.shadow import ShadowRecord
 from smartcache.types import Answer, KnowledgeUpdate, Request
@@ -54,15 +55,17 @@ class Upkeep:
         with self._events.fail_open("report_wrong"):
             self._answers.report_wrong(asked, answer)
 
-    def explain(self, request: Request, count: int = 3) -> tuple[Explained, ...]:
+    def explain(self, request: Request, count: int = 3, *, policy: HitPolicy | None = None) -> tuple[Explained, ...]:
         """Why a request would be answered from the cache, or not: of each of the `count` nearest stored questions
         whether it would be served, and what decides. Where none is compared, one without a question says why. Nothing
-        is counted, and nothing stored."""
+        is counted, and nothing stored. `policy`: as if the cache had that one, as CalibratedPolicy(max_wrong=0.005)."""
         if count < 1:
             raise ValueError(f"count is 1 or more, not {count!r}")
+        if policy is not None and not hasattr(policy, "accepts"):
+            raise TypeError(f"policy has no accepts: pass a HitPolicy, such as ThresholdPolicy(0.9), not {policy!r}")
         asked = self._desk.read(request)
         with self._events.fail_open("explain"):
-            return self._explainer.explain(asked, count)
+            return self._explainer.explain(asked, count, policy)
         return ()
 
     def forget(

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from smartcache import Answer, Chunk, ChunkRef, KnowledgeUpdate, Request, SmartCache, Turn
+from smartcache import (
+    Answer,
+    CalibratedPolicy,
+    Chunk,
+    ChunkRef,
+    KnowledgeUpdate,
+    Request,
+    SmartCache,
+    ThresholdPolicy,
+    Turn,
+)
 from smartcache.errors import MissingModel
+from smartcache.reasons import SIGNALS
+from smartcache.signals import MONOTONE
 from smartcache.testing import FakeClock, TableEmbedder
 
 RESET, NEAR, FAR = (
@@ -93,6 +105,31 @@ def test_a_raised_bar_is_told(cache):
 
 
 @pytest.mark.parametrize(
+    ("policy", "served", "has_a_bar"),
+    [
+        (ThresholdPolicy(0.92), True, False),
+        (ThresholdPolicy(0.95), False, False),
+        (CalibratedPolicy(0.05), True, True),
+        (CalibratedPolicy(0.0), False, True),
+    ],
+)
+def test_it_says_what_another_policy_would_do(cache, policy, served, has_a_bar):
+    near = cache.explain(ask(NEAR), policy=policy)[0]
+    assert (near.is_served, near.bar is not None) == (served, has_a_bar)
+    assert cache.explain(ask(NEAR))[0].is_served
+
+
+def test_what_is_no_policy_is_a_mistake(cache):
+    with pytest.raises(TypeError, match="pass a HitPolicy"):
+        cache.explain(ask(NEAR), policy=0.9)
+
+
+def test_every_signal_has_its_words():
+    assert SIGNALS.keys() == MONOTONE.keys()
+    assert len(set(SIGNALS.values())) == len(SIGNALS)
+
+
+@pytest.mark.parametrize(
     ("request_", "refusal"),
     [
         (ask(NEAR, scope="other"), "new"),
@@ -161,4 +198,5 @@ def test_with_weights_the_weightiest_signals_are_told():
     assert same.confidence >= same.bar.needed > 0.9 > other.confidence
     parts = [abs(signal.part) for signal in same.signals]
     assert parts == sorted(parts, reverse=True) != []
+    assert all(signal.phrase == SIGNALS[signal.name] for signal in same.signals)
     assert not other.is_served

@@ -10,6 +10,7 @@ from smartcache import Answer, Candidate, Event, Request, SmartCache, ThresholdP
 from smartcache.calibrated import CalibratedPolicy
 from smartcache.evidence import HALF_LIFE_SECONDS, Evidence, Place
 from smartcache.recalibrated import Recalibrated
+from smartcache.storage import entries
 from smartcache.testing import FakeClock, TableEmbedder
 
 RESET, NEAR = "How do I reset the hub to factory settings?", "To factory settings, how do I reset the hub?"
@@ -136,6 +137,49 @@ def test_a_hit_is_written_with_others_and_not_by_itself(tmp_path):
     assert sqlite3.connect(tmp_path / "smartcache.db").execute(count).fetchone() == (0,)
     cache.close()
     assert sqlite3.connect(tmp_path / "smartcache.db").execute(count).fetchone()[0] == pytest.approx(2, abs=1e-3)
+
+
+def of_another_version(hit: Answer) -> None:
+    raise KeyError("a field that another version wrote")
+
+
+@pytest.mark.parametrize(("restore", "expected"), [(str, True), (of_another_version, False)])
+def test_what_its_caller_cannot_restore_is_no_hit_that_outweighs_a_report(restore, expected):
+    cache = open_cache(strict=False)
+    for _ in range(80):
+        assert (cache.lookup(ask(NEAR, "c"), restore=restore) is not None) is expected
+    report(cache, "ab")
+    assert is_served(cache) is expected
+
+
+def test_hits_whose_write_fails_are_counted_with_the_next(tmp_path):
+    cache = open_cache(tmp_path, strict=False)
+    for _ in range(80):
+        is_served(cache, scope="c")
+    hits = [(ask(NEAR, scope), cache.lookup(ask(NEAR, scope))) for scope in "ab"]
+    write(tmp_path, "CREATE TRIGGER full BEFORE INSERT ON wrong BEGIN SELECT RAISE(ABORT, 'no room'); END")
+    cache.report_wrong(*hits[0])
+    write(tmp_path, "DROP TRIGGER full")
+    assert cache.stats().troubles == {"report_wrong": 1}
+    for asked, hit in hits:
+        cache.report_wrong(asked, hit)
+    assert is_served(cache)
+
+
+def test_a_hit_is_served_though_it_cannot_be_counted_and_is_counted_later(tmp_path, monkeypatch):
+    monkeypatch.setattr(entries, "MAX_UNWRITTEN_USES", 2)
+    with open_cache(tmp_path, strict=False) as cache:
+        write(tmp_path, "CREATE TRIGGER full BEFORE INSERT ON hits BEGIN SELECT RAISE(ABORT, 'no room'); END")
+        assert [is_served(cache, scope=scope) for scope in "abcde"] == [True] * 5
+        assert cache.stats().troubles == {"note_served": 2}
+        write(tmp_path, "DROP TRIGGER full")
+    count = "SELECT sum(served) FROM hits"
+    assert sqlite3.connect(tmp_path / "smartcache.db").execute(count).fetchone()[0] == pytest.approx(5, abs=1e-3)
+
+
+def write(path, statement: str) -> None:
+    with sqlite3.connect(path / "smartcache.db") as connection:
+        connection.execute(statement)
 
 
 def test_evidence_fades():

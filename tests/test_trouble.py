@@ -9,6 +9,9 @@ import threading
 import pytest
 
 from smartcache import KnowledgeUpdate, Request, SmartCache, Turn
+from smartcache.layers import semantic
+from smartcache.storage.vector_lists import Lists
+from smartcache.storage.vectors import VectorIndex
 from smartcache.testing import BagOfWordsEmbedder, FakeClock, FakeModel, FakeSearch, chunk
 
 RESET, RESET_REWORDED = "How do I reset the hub to factory settings?", "To factory settings, how do I reset the hub?"
@@ -58,6 +61,55 @@ def test_an_embedder_of_another_dimension_finds_nothing_and_starts_anew(tmp_path
         assert cache.lookup(ask(RESET_REWORDED)) is None
         cache.answer(ask(RESET, scope="new"), FakeModel())
         assert cache.lookup(ask(RESET_REWORDED, scope="new")).served_by == "semantic"
+
+
+@pytest.mark.parametrize(("trained", "troubles"), [(lambda *_: 1 / 0, {"index": 1}), (None, {})])
+def test_lists_that_cannot_be_made_are_counted_and_everything_is_found(monkeypatch, trained, troubles):
+    if trained:
+        monkeypatch.setattr(Lists, "trained", classmethod(trained))
+    monkeypatch.setattr(semantic, "VectorIndex", lambda dimension, **rest: VectorIndex(dimension, max_flat=3, **rest))
+    with open_cache(None) as cache:
+        for text in (RESET, NAME, "What is the hub made of?", "Which colours are there?"):
+            cache.answer(ask(text), FakeModel())
+        assert cache.lookup(ask(RESET_REWORDED)).served_by == "semantic"
+        for partition in cache._answers._semantic._partitions.values():
+            partition.index.wait()
+        assert cache.lookup(ask(NAME_REWORDED)).served_by == "semantic"
+        assert cache.stats().troubles == troubles
+
+
+HALF_A_SIGN = RESET.replace("hub", "\ud83d hub")
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [Turn("user", HALF_A_SIGN)],
+        [Turn("user", HALF_A_SIGN), Turn("assistant", "Hold it."), Turn("user", RESET_REWORDED)],
+        [Turn("user", "Hi."), Turn("assistant", "Hello \ud83d"), Turn("user", RESET_REWORDED)],
+    ],
+)
+def test_half_a_sign_is_compared_exactly_and_is_no_trouble(turns):
+    request = Request(turns)
+    with open_cache(None, embedder=Particular(), strict=True) as cache:
+        cache.answer(ask(RESET), FakeModel())
+        assert cache.answer(request, FakeModel()).served_by == "model"
+        assert cache.answer(request, FakeModel()).served_by == "exact"
+        assert (dict(cache.stats().misses), cache.stats().troubles) == ({"new": 1, "broken_text": 1}, {})
+        assert cache.explain(Request([Turn("user", HALF_A_SIGN + "?")]))[0].refusal == "broken_text"
+
+
+def test_a_whole_sign_is_compared_by_its_meaning():
+    with open_cache(None, embedder=Particular(), strict=True) as cache:
+        cache.answer(ask(f"\N{GRINNING FACE} {RESET}"), FakeModel())
+        assert cache.lookup(ask(f"\N{GRINNING FACE} {RESET_REWORDED}")).served_by == "semantic"
+
+
+class Particular(BagOfWordsEmbedder):
+    """As tokenizers are: what UTF-8 has no form for they refuse."""
+
+    def __call__(self, texts):
+        return super().__call__([text.encode().decode() for text in texts])
 
 
 def test_a_closed_cache_raises_nothing_and_finds_nothing(tmp_path):

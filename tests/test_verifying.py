@@ -36,7 +36,7 @@ class FakeVerifier:
     def __call__(self, asked: Dialogue, stored: Dialogue) -> bool:
         self.pairs.append((asked.question, stored.question))
         self.meanwhile()
-        if isinstance(self.says, Exception):
+        if isinstance(self.says, BaseException):
             raise self.says
         return self.says  # type: ignore[return-value]  # no bool, on purpose
 
@@ -401,6 +401,45 @@ def test_what_waits_when_the_cache_closes_is_dropped():
     closed.set()
     ended.wait()
     assert len(verifier.pairs) == 1
+
+
+@pytest.mark.parametrize("raised", [SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError()])
+def test_a_verifier_that_exits_ends_no_background_work(raised):
+    begun, second, ended = threading.Event(), threading.Event(), Counted()
+
+    def meanwhile() -> None:
+        begun.set()
+        assert second.wait(SECONDS)  # so that the second waits for the same thread
+
+    with verified(verifier := FakeVerifier(raised, meanwhile), verify="after", on_event=ended) as cache:
+        for scope in ("one", "two"):
+            cache.store(ask(RESET, scope), Answer("Hold the button."))
+            cache.lookup(ask(DOUBTFUL, scope))
+        assert begun.wait(SECONDS)
+        second.set()
+        for _ in "12":
+            ended.wait()
+    assert len(verifier.pairs) == 2
+    assert cache.stats().verified == {"failed": 2}
+
+
+@pytest.mark.parametrize("raised", [SystemExit(1), KeyboardInterrupt()])
+def test_a_verifier_that_exits_in_a_request_s_thread_is_a_miss(raised):
+    model = FakeModel()
+    with verified(FakeVerifier(raised)) as cache:
+        cache.store(ask(RESET), Answer("Hold the button."))
+        assert asyncio.run(cache.aanswer(ask(DOUBTFUL), model.acall)).served_by == "model"
+    stats = cache.stats()
+    assert (stats.verified, stats.troubles, stats.misses) == ({"failed": 1}, {"verify": 1}, {"unverified": 1})
+
+
+@pytest.mark.parametrize("raised", [SystemExit(1), KeyboardInterrupt()])
+def test_what_ends_the_process_passes_through_in_the_main_thread(raised):
+    with verified(FakeVerifier(raised)) as cache:
+        cache.store(ask(RESET), Answer("Hold the button."))
+        with pytest.raises(type(raised)):
+            cache.answer(ask(DOUBTFUL), FakeModel())
+    assert cache.stats().verified == {"failed": 1}
 
 
 def test_shadow_mode_verifies_nothing():

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smartcache import CalibratedPolicy, Embedder, Event, HitPolicy, Request, SmartCache, ThresholdPolicy, Turn
+from smartcache.calibrated import MAX_WRONG
 from smartcache_eval.steps import Step
 
 THRESHOLDS = (0.70, 0.80, 0.85, 0.90, 0.93, 0.95, 0.97, 0.985, 1.0)
@@ -40,7 +41,7 @@ class Contestant:
         return SmartCache.open(embedder=self.embedder, policy=policy, mode=mode, on_event=on_event, strict=True)
 
 
-def contestants(embedder: Embedder) -> tuple[Contestant, ...]:
+def contestants(embedder: Embedder, max_wrong: float = MAX_WRONG) -> tuple[Contestant, ...]:
     """None, exact only, last message only, whole prompt, ours, and an oracle."""
     last, whole = _WholeText(embedder), _WholeText(embedder)
     return (
@@ -48,14 +49,18 @@ def contestants(embedder: Embedder) -> tuple[Contestant, ...]:
         Contestant("exact", lambda step: step.request),
         Contestant("last message", lambda step: last.request(step.turns[-1].text), last, _plain, THRESHOLDS, True),
         Contestant("whole prompt", lambda step: whole.request(whole.rendered(step)), whole, _plain, THRESHOLDS, True),
-        ours(embedder),
+        ours(embedder, max_wrong),
         Contestant("oracle", lambda step: Request([Turn("user", step.truth)])),
     )
 
 
-def ours(embedder: Embedder) -> Contestant:
-    """SmartCache as it ships; its curve moves the bound of the policy that it ships with."""
-    return Contestant("ours", lambda step: step.request, embedder, _moved, BOUNDS)
+def ours(embedder: Embedder, max_wrong: float = MAX_WRONG) -> Contestant:
+    """SmartCache as it ships, but for the bound of its policy where that is another; its curve moves that bound."""
+
+    def policy(moved: float | None) -> CalibratedPolicy:
+        return CalibratedPolicy(max_wrong if moved is None else moved)
+
+    return Contestant("ours", lambda step: step.request, embedder, policy, BOUNDS)
 
 
 def replace_options(request: Request, **options: object) -> Request:
@@ -64,10 +69,6 @@ def replace_options(request: Request, **options: object) -> Request:
 
 def _plain(threshold: float | None) -> ThresholdPolicy:
     return ThresholdPolicy(1.0 if threshold is None else threshold)
-
-
-def _moved(max_wrong: float | None) -> CalibratedPolicy | None:
-    return None if max_wrong is None else CalibratedPolicy(max_wrong)
 
 
 class _WholeText:

@@ -14,9 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from smartcache import Embedder, SmartCacheError
+from smartcache.calibrated import MAX_WRONG
 from smartcache_eval.contestants import ours
 from smartcache_eval.page import page
-from smartcache_eval.protocol import MAX_WRONG, Run, Settings
+from smartcache_eval.protocol import Run, Settings
 from smartcache_eval.protocol import run as play_run
 from smartcache_eval.tally import Tally
 from smartcache_eval.vectors import KnownVectors
@@ -38,7 +39,12 @@ PartOption = Annotated[PartName, typer.Option("--part", help="Choose settings of
 Limit = Annotated[int | None, typer.Option(min=1, help="At most so many steps of a part, in whole groups.")]
 MaxWrong = Annotated[
     float,
-    typer.Option(min=0.0, max=1.0, help="Wrong answers per hit: the others' thresholds, and the bound of `gate`."),
+    typer.Option(
+        min=0.0,
+        max=1.0,
+        help="Wrong answers per hit: `run` keeps our policy and the others' thresholds to it, "
+        "`gate` the default policy.",
+    ),
 ]
 Vectors = Annotated[Path | None, typer.Option(help="A folder that keeps vectors from one run to the next.")]
 
@@ -57,6 +63,9 @@ def run(
     part: PartOption = PartName.report,
     limit: Limit = None,
     max_wrong: MaxWrong = MAX_WRONG,
+    wrong_pairs: Annotated[
+        bool, typer.Option("--wrong-pairs", help="Show what we took for one and is two, and why.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="A folder for the JSON of this run, curves and all.")] = None,
     vectors: Vectors = None,
 ) -> None:
@@ -72,6 +81,9 @@ def run(
         print(json.dumps(result.as_json(), ensure_ascii=False))
     else:
         _print(result)
+    if wrong_pairs and not as_json:  # which has them
+        for number, pair in enumerate(result.standings["ours"].wrong_pairs, start=1):
+            print(f"\n{number}. {pair.sort}\n{pair}")
 
 
 def report(

@@ -11,6 +11,7 @@ from smartcache_eval.protocol import Run, Settings, Standing, best_threshold
 from smartcache_eval.steps import Step, stream
 from smartcache_eval.tally import tally
 from smartcache_eval.workloads import read_workload
+from smartcache_eval.wrong_pairs import wrong_pairs
 
 Check = Callable[[Request, Request], float]
 MAX_THRESHOLDS = 25
@@ -41,8 +42,9 @@ def evaluate(
     if threshold is None:
         swept = [(at, tally(chosen_on, scores.play(chosen_on, at))) for at in scores.thresholds(chosen_on)]
         threshold = best_threshold(swept, settings.max_wrong) if swept else 1.0
-    of_all = tally(reported, scores.play(reported, threshold))
-    standing = Standing(of_all, threshold, tuple(curve.items()) if settings.curves else ())
+    outcomes = scores.play(reported, threshold)
+    of_all, pairs = tally(reported, outcomes), wrong_pairs(reported, outcomes)
+    standing = Standing(of_all, threshold, tuple(curve.items()) if settings.curves else (), pairs)
     groups = len({step.group for step in reported})
     return Run(name, settings, "", len(reported), of_all.attainable, groups, {"check": standing})
 

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from smartcache import Answer, Chunk, Event, KnowledgeUpdate, SmartCache
+from smartcache import Answer, Chunk, Event, KnowledgeUpdate, Request, SmartCache
 from smartcache_eval.contestants import Contestant
 from smartcache_eval.steps import Step
 from smartcache_eval.vectors import KnownVectors
 
+MAX_NEAREST = 16  # stored questions among which the one that was served is looked for
 EMBEDDED_ANEW = 40  # lookups whose texts are embedded once more, alone, to see how long that takes
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What one step got. `served`: the number of the step whose answer came, None where the model had to answer.
-    `lookup_ms` leaves embedding out, None where nothing was looked up; `embedding_ms` is known of some steps only."""
+    `lookup_ms` leaves embedding out, None where nothing was looked up; `embedding_ms` is known of some steps only.
+    `why`: what the cache said of an answer that was another question's."""
 
     served: int | None
     lookup_ms: float | None = None
     embedding_ms: float | None = None
+    why: tuple[str, ...] = ()
 
 
 def play(
@@ -43,20 +46,27 @@ def play(
             if vectors:
                 vectors.asked.clear()
             lookups.clear()
-            served = _ask(cache, contestant, step, number)
+            answer = _ask(cache, contestant, step, number)
+            served = int(answer.text) if answer.is_hit else None
             embedding_seconds = (vectors.seconds if vectors else 0.0) - embedding_seconds
             lookup_ms = 1e3 * max(0.0, lookups[0] - embedding_seconds) if lookups else None
             is_sampled = vectors and every and number % every == 0
             embedding_ms = 1e3 * vectors.anew_seconds(list(vectors.asked)) if vectors and is_sampled else None
-            outcomes.append(Outcome(served, lookup_ms, embedding_ms))
+            is_wrong = served is not None and steps[served].truth != step.truth
+            why = _why(cache, contestant.request(step), answer) if is_wrong else ()
+            outcomes.append(Outcome(served, lookup_ms, embedding_ms, why))
     return outcomes
 
 
-def _ask(cache: SmartCache, contestant: Contestant, step: Step, number: int) -> int | None:
-    answer = cache.answer(
+def _ask(cache: SmartCache, contestant: Contestant, step: Step, number: int) -> Answer:
+    return cache.answer(
         contestant.request(step), lambda _, __: Answer(str(number), evidence=step.evidence, finish_reason="stop")
     )
-    return int(answer.text) if answer.is_hit else None
+
+
+def _why(cache: SmartCache, request: Request, hit: Answer) -> tuple[str, ...]:
+    explained = cache.explain(request, MAX_NEAREST)
+    return next((one.reasons for one in explained if one.entry_id == hit.entry_id), ())
 
 
 def _note(event: Event, lookups: list[float]) -> None:

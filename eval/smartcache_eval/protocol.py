@@ -9,21 +9,22 @@ from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
+from smartcache.calibrated import MAX_WRONG
 from smartcache_eval.contestants import Contestant, contestants
 from smartcache_eval.folder import UnreadableWorkload
 from smartcache_eval.playing import play
 from smartcache_eval.steps import Part, Step, stream
 from smartcache_eval.tally import Tally, tally
 from smartcache_eval.vectors import KnownVectors
+from smartcache_eval.wrong_pairs import WrongPair, wrong_pairs
 
-MAX_WRONG = 0.012  # wrong answers per hit
 PACKAGES = ("smartcache-llm", "numpy", "faiss-cpu", "torch", "transformers", "sentence-transformers")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a workload is run. `limit`: steps a part at most, whole groups. `max_wrong`: wrong answers per hit that a
-    threshold may cost on the part for choosing."""
+    """How a workload is run. `limit`: steps a part at most, whole groups. `max_wrong`: wrong answers per hit, which is
+    the bound of our policy, and what a threshold of the others may cost on the part for choosing."""
 
     seed: int = 0
     part: Part = "report"
@@ -34,15 +35,19 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one contestant did: at the threshold that was chosen for it, and at every one of its curve."""
+    """How one contestant did: at the threshold that was chosen for it, and at every one of its curve. `wrong_pairs`: of
+    one that takes part as it ships."""
 
     tally: Tally
     threshold: float | None = None
     curve: tuple[tuple[float, Tally], ...] = ()
+    wrong_pairs: tuple[WrongPair, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         curve = [{"threshold": threshold, **_point(tally)} for threshold, tally in self.curve]
-        return {**self.tally.as_json(), "threshold": self.threshold, **({"curve": curve} if curve else {})}
+        pairs = [pair.as_json() for pair in self.wrong_pairs]
+        told = {name: value for name, value in (("curve", curve), ("wrong_pairs", pairs)) if value}
+        return {**self.tally.as_json(), "threshold": self.threshold, **told}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,7 @@ def run(
     if not reported:
         raise UnreadableWorkload(f"{workload} has no step in the part {settings.part!r}: use --part all")
     chosen_on = stream(steps, "choose", seed=settings.seed, limit=settings.limit)
-    competing = contestants(vectors) if competing is None else competing
+    competing = contestants(vectors, settings.max_wrong) if competing is None else competing
     if any(one.embedder for one in competing):
         vectors.anew_seconds(["the first text pays for loading the model"])
         vectors.learn(turn.text for step in (*reported, *chosen_on) for turn in step.turns)
@@ -109,7 +114,8 @@ def _standing(
     outcomes = play(reported, one, threshold, vectors=vectors, timed=one.embedder is not None)
     curve = one.thresholds if settings.curves else ()
     points = ((at, known.get(at) or tally(reported, play(reported, one, at, vectors=vectors))) for at in curve)
-    return Standing(tally(reported, outcomes), threshold, tuple(points))
+    pairs = () if one.is_chosen else wrong_pairs(reported, outcomes)
+    return Standing(tally(reported, outcomes), threshold, tuple(points), pairs)
 
 
 def best_threshold(swept: Iterable[tuple[float, Tally]], max_wrong: float) -> float:

@@ -13,7 +13,7 @@ from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackMana
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, message_chunk_to_message
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.runnables import Runnable, RunnableBinding
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -22,6 +22,7 @@ from langchain_smartcache.configuration import options_of, schema_of, variant_of
 from langchain_smartcache.payload import Form, answer_of
 from langchain_smartcache.prompts import prompt_of
 from langchain_smartcache.replay import chunks_of, hit_chunks, hit_result, live_chunk, live_result
+from langchain_smartcache.reporting import BoundChat, served
 from langchain_smartcache.structured import with_model_replaced
 from smartcache import Answer, Chunk, Request, SmartCache
 from smartcache.paths import AsyncSearch, Search
@@ -204,7 +205,26 @@ class ChatSmartCache(BaseChatModel):
             )
         in_model = {} if "tools" in options else {"tools": [schema_of(tool) for tool in tools], **chosen}
         ours = self.model_copy(update={"model": model, "bound": self.bound | in_model})
-        return RunnableBinding(bound=ours, kwargs=options, config=binding.config)
+        return BoundChat(bound=ours, kwargs=options, config=binding.config)
+
+    def bind(self, **kwargs: Any) -> Any:  # a BoundChat; what LangChain calls its own has no public name
+        return BoundChat(bound=self, kwargs=kwargs)
+
+    def report_wrong(
+        self,
+        input: LanguageModelInput,
+        message: BaseMessage,
+        *,
+        config: RunnableConfig | None = None,
+        stop: list[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Never again answers `input` with what it got, `message`; see `SmartCache.report_wrong`. The options are those
+        of the call; of `config` only what is configurable counts, a scope for one."""
+        answer = served(message)
+        self.smart_cache.report_wrong(
+            self._call(self._convert_input(input).to_messages(), stop, kwargs).request, answer
+        )
 
     def with_structured_output(self, schema: Any, *, include_raw: bool = False, **kwargs: Any) -> Runnable[Any, Any]:
         """As the model behind does it, with its calls through the cache."""

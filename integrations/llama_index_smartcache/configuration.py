@@ -137,11 +137,23 @@ def indexes_of(retriever: BaseRetriever | None) -> list[Any]:
     return [own, *inner] if isinstance(getattr(own, "index_id", None), str) else inner
 
 
-def narrowed_to(retriever: BaseRetriever | None) -> list[str] | None:
-    """The nodes that a retriever is told to keep to, None where those are all that its index has."""
-    index, ids = getattr(retriever, "_index", None), getattr(retriever, "_node_ids", None)
-    known = getattr(getattr(index, "index_struct", None), "nodes_dict", None)
-    return None if not ids or not known or set(ids) >= set(known.values()) else sorted(ids)
+class Narrowed:
+    """Which nodes a retriever keeps to: LlamaIndex tells it when it is made. One that knew all of its index is narrowed
+    once more have come, and what it answers is none for who knows them."""
+
+    def __init__(self) -> None:
+        self._known: tuple[Any, str | None] = (None, None)
+
+    def to(self, retriever: BaseRetriever | None) -> str | None:
+        """The nodes' digest, None where those are all that the index has now; worked out when they have changed."""
+        index, ids = getattr(retriever, "_index", None), getattr(retriever, "_node_ids", None)
+        known = getattr(getattr(index, "index_struct", None), "nodes_dict", None)
+        if not ids or not known:
+            return None
+        state = len(ids), len(known), next(reversed(known))
+        if state != self._known[0]:
+            self._known = state, None if set(ids) >= set(known.values()) else digest(sorted(ids))
+        return self._known[1]
 
 
 def _setting(value: Any) -> Any:

@@ -30,6 +30,7 @@ from llama_index_smartcache.configuration import (
 )
 from llama_index_smartcache.endings import finish_reason
 from llama_index_smartcache.messages import Form, R, Rendered, is_rendered, turn_of
+from llama_index_smartcache.responses import served
 from smartcache import Answer, Request, SmartCache, Turn
 
 # Per-call choices for the cache alone; the model never sees them.
@@ -123,6 +124,18 @@ class SmartCacheLLM(FunctionCallingLLM):
         return self._astreamed(
             self._texts, request, lambda: self.cached_llm.astream_complete(prompt, formatted, **call)
         )
+
+    def report_wrong(
+        self, asked: str | Sequence[ChatMessage], response: ChatResponse | CompletionResponse, **kwargs: Any
+    ) -> None:
+        """Never again answers `asked` (a prompt, or messages) with what it got, `response`; see
+        `SmartCache.report_wrong`. The keywords are those of the call."""
+        answer = served(response)
+        if isinstance(asked, str):
+            request = self._completion_request(asked, kwargs.pop("formatted", False), kwargs)
+        else:
+            request = self._chat_request(asked, kwargs)
+        self.cache.report_wrong(request, answer)
 
     def get_tool_calls_from_response(
         self, response: ChatResponse, error_on_no_tool_call: bool = True, **kwargs: Any

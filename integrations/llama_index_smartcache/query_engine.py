@@ -23,7 +23,7 @@ from llama_index_smartcache.arguments import check_engine, checked_cache
 from llama_index_smartcache.coverage import warn_of_unwatched
 from llama_index_smartcache.media import file_version
 from llama_index_smartcache.nodes import NodeChunk, chunk_of, copied
-from llama_index_smartcache.responses import Head, Keeping, as_stream, passed_by, restored, was_stream
+from llama_index_smartcache.responses import Head, Keeping, as_stream, passed_by, restored, served, was_stream
 from smartcache import Answer, Chunk, Request, SmartCache, Turn
 from smartcache.paths import words
 
@@ -56,7 +56,7 @@ class SmartCacheQueryEngine(BaseQueryEngine):
         self._query_engine, self._cache = query_engine, checked_cache(cache)
         self._scope, self._variant, self._source = scope, variant, source
         retriever = configuration.retriever_of(query_engine)
-        self._narrowed_to = configuration.narrowed_to(retriever)
+        self._narrowed = configuration.Narrowed()
         self._knowledge = source or configuration.index_ids(retriever) or variant or uuid4().hex
         self._has_asked = False
         self._searches: tuple[Any, _Search | None] = (None, None)
@@ -80,6 +80,12 @@ class SmartCacheQueryEngine(BaseQueryEngine):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
         return await self._query_engine.asynthesize(query_bundle, nodes, additional_source_nodes)
+
+    def report_wrong(self, query: str | QueryBundle, response: RESPONSE_TYPE) -> None:
+        """Never again answers `query` with what it got, `response`; see `SmartCache.report_wrong`."""
+        answer = served(response)
+        request, _ = self._asked(query if isinstance(query, QueryBundle) else QueryBundle(query))
+        self._cache.report_wrong(request, answer)
 
     def _get_prompts(self) -> PromptDictType:
         return self._query_engine._get_prompts()
@@ -126,8 +132,9 @@ class SmartCacheQueryEngine(BaseQueryEngine):
             self._has_asked = True
             warn_of_unwatched(configuration.retriever_of(self._query_engine), self._cache, self._source)
         settings = configuration.fingerprint(configuration.engine_settings(self._query_engine))
+        narrowed_to = self._narrowed.to(configuration.retriever_of(self._query_engine))
         embedded = {"texts": query_bundle.custom_embedding_strs, "vector": query_bundle.embedding}
-        options = {"engine": settings, "knowledge": self._knowledge, "nodes": self._narrowed_to, "embedded": embedded}
+        options = {"engine": settings, "knowledge": self._knowledge, "nodes": narrowed_to, "embedded": embedded}
         image = {"image": _image(query_bundle.image_path)} if query_bundle.image_path else None
         request = Request([Turn("user", query_bundle.query_str, image)], self._scope, self._variant, options)
         if not _searches(self._query_engine):

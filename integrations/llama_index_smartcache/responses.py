@@ -91,6 +91,14 @@ def mark(hit: Answer | None) -> dict[str, Any]:
     return {name: getattr(hit, name) for name in ("served_by", "similarity", "age_seconds", "entry_id")}
 
 
+def served(response: Any) -> Answer:
+    """The answer that a response of an engine or an LLM was made of."""
+    told = getattr(response, "metadata", None) or getattr(response, "additional_kwargs", None) or {}
+    if not isinstance(told.get(MARK), dict):
+        raise TypeError(f'pass the response that the cache gave, with its mark "{MARK}", not {type(response).__name__}')
+    return Answer("", served_by=told[MARK]["served_by"], entry_id=told[MARK]["entry_id"])
+
+
 def as_stream(response: RESPONSE_TYPE, pieces: Any) -> RESPONSE_TYPE:
     """The response with `pieces` as its stream."""
     assert isinstance(response, STREAMS)

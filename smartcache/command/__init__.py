@@ -156,15 +156,25 @@ def explain(
         typer.Option(help="Two texts, asked and stored; “ | ” after a turn before."),
     ] = None,
     count: Annotated[int, typer.Option(min=1, help="How many stored questions.")] = 3,
+    max_wrong: Annotated[
+        float, typer.Option(min=0.0, max=0.99, help="The bound that CalibratedPolicy keeps: wrong answers per hit.")
+    ] = 0.012,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Say why a question would be answered from a cache file, or not, by the default policy."""
-    from smartcache.command.explain import as_json_of, explained, explained_pair, show
+    """Say why a question would be answered from a cache file, or not, by the default policy; exit code 1 if the scope
+    has no answers."""
+    from smartcache import CalibratedPolicy
+    from smartcache.command.explain import NoAnswers, as_json_of, explained, explained_pair, show
 
+    policy = CalibratedPolicy(max_wrong)
     if pair and not file and not ask:
-        found = explained_pair(*pair, load_embedder())
+        found = explained_pair(*pair, load_embedder(), policy)
     elif file and ask and not pair:
-        found = explained(file, ask, turn or [], scope, load_embedder, count)
+        try:
+            found = explained(file, ask, turn or [], scope, load_embedder, count, policy)
+        except NoAnswers as error:
+            typer.echo(f"smartcache: {error}", err=True)
+            raise typer.Exit(1) from None
     else:
         raise typer.BadParameter('say what to explain: FILE --ask "question", or --pair "asked" "stored"')
     if as_json:

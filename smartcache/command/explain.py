@@ -12,11 +12,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from smartcache import Answer, Embedder, Request, SmartCache, Turn
-from smartcache.command.kept import opened, trouble_told
+from smartcache import Answer, Embedder, HitPolicy, Request, SmartCache, SmartCacheError, Turn
+from smartcache.command.kept import no_answers_in, opened, trouble_told
 from smartcache.command.settings import settings_of
 from smartcache.explained import Explained
+from smartcache.storage.database import file_in
 from smartcache.storage.entries import Entries
+from smartcache.storage.inventory import answers_by_scope
 from smartcache.types import Role
 
 MAX_READ_REQUESTS = 1_000
@@ -25,24 +27,36 @@ _ROLE = re.compile(r"\s*(user|assistant)\s*:\s*", re.I)
 _BREAK = re.compile(r"\n| \| ")
 
 
-def explained_pair(asked: str, stored: str, embedder: Embedder) -> tuple[Explained, ...]:
-    """What the default policy makes of two texts."""
-    with SmartCache.open(embedder=embedder, strict=True) as cache:
+class NoAnswers(SmartCacheError):
+    """A scope was asked for that has none."""
+
+
+def explained_pair(asked: str, stored: str, embedder: Embedder, policy: HitPolicy) -> tuple[Explained, ...]:
+    """What the policy makes of two texts."""
+    with SmartCache.open(embedder=embedder, policy=policy, strict=True) as cache:
         cache.store(Request(turns_of(_BREAK.split(stored))), Answer("…"))
         return cache.explain(Request(turns_of(_BREAK.split(asked))), 1)
 
 
 def explained(
-    file: Path, ask: str, before: Sequence[str], scope: str | None, load_embedder: Callable[[], Embedder], count: int
+    file: Path,
+    ask: str,
+    before: Sequence[str],
+    scope: str | None,
+    load_embedder: Callable[[], Embedder],
+    count: int,
+    policy: HitPolicy,
 ) -> tuple[Explained, ...]:
     """What is nearest in a cache file, under each setting (scope, model, options, system prompt) that was used last.
-    Raises NoCacheFile where there is none."""
-    with opened(file):
-        pass  # what is wrong with it is told in a line
+    Raises NoCacheFile where there is none, NoAnswers where `scope` has none."""
+    with opened(file):  # what is wrong with it is told in a line
+        scopes = answers_by_scope(file_in(file))
+    if scope is not None and scope not in scopes:
+        raise NoAnswers(no_answers_in(scope, scopes))
     turns, found, embedder = turns_of([*before, ask]), list[Explained](), load_embedder()
     with trouble_told(file, "name another file"):
         settings = settings_of(_requests(file), scope, MAX_SETTINGS)
-        with SmartCache.open(file, embedder=embedder, strict=True) as cache:
+        with SmartCache.open(file, embedder=embedder, policy=policy, strict=True) as cache:
             for setting in settings:
                 system = [turn for turn in setting.turns if turn.role == "system"]
                 request = Request([*system, *turns], setting.scope, setting.variant, setting.options)
@@ -81,7 +95,7 @@ def show(found: Iterable[Explained], console: Console) -> None:
             table.add_row("similarity", f"{one.similarity:.3f}")
         table.add_row("because", Text("\n".join(one.reasons)))
         for signal in one.signals:
-            table.add_row(Text(signal.name, "dim"), f"{signal.value:7.2f} adds {signal.part:+.2f}")
+            table.add_row(Text(signal.name, "dim"), f"{signal.value:7.2f} adds {signal.part:+.2f}  {signal.phrase}")
         console.print(table)
 
 

@@ -45,7 +45,7 @@ def forgotten(file: Path, scope: str | None, *, everything: bool = False) -> int
     with opened(file) as cache:
         scopes = answers_by_scope(file_in(file))
         if scope is not None and scope not in scopes:
-            raise NothingToForget(f"no answers in scope {scope!r}; {_named(scopes)}")
+            raise NothingToForget(no_answers_in(scope, scopes))
         cache.clear(scope)
         return sum(scopes.values()) if scope is None else scopes[scope]
 
@@ -76,6 +76,11 @@ def opened(file: Path) -> Iterator[SmartCache]:
         raise NoCacheFile(f"there is no cache file {where}")
     with trouble_told(file, "name another file"), SmartCache.open(file, mode="exact", strict=True) as cache:
         yield cache
+
+
+def no_answers_in(scope: str, scopes: Mapping[str, int]) -> str:
+    """That a scope has no answers, and which ones have."""
+    return f"no answers in scope {scope!r}; {_named(scopes)}"
 
 
 def _named(scopes: Mapping[str, int]) -> str:

@@ -136,12 +136,17 @@ class AnswerLayer:
         self._evict()
         return None
 
-    def serve(self, hit: Hit, basis: Basis) -> Answer:
-        """The caller's own copy of a hit, whose basis was found to be `basis` now."""
-        place = Place.of(hit.candidate) if self._own and hit.candidate else None
-        self._entries.use(hit.entry.id, self._limits.clock(), place)
-        if basis != hit.entry.basis:
-            self._entries.rebase(hit.entry.id, basis)
+    def note_served(self, hit: Hit, basis: Basis) -> None:
+        """Counts a hit that its caller took, and keeps what it was found to rest on now. A trouble of that is told, and
+        takes nothing back from the caller."""
+        with self._events.fail_open("note_served"):
+            place = Place.of(hit.candidate) if self._own and hit.candidate else None
+            self._entries.use(hit.entry.id, self._limits.clock(), place)
+            if basis != hit.entry.basis:
+                self._entries.rebase(hit.entry.id, basis)
+
+    def served(self, hit: Hit) -> Answer:
+        """The caller's own copy of a hit."""
         layer: ServedBy = hit.layer
         return replace(
             hit.entry.answer,

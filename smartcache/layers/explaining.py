@@ -6,14 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeGuard
 
 from smartcache.asked import Asked
+from smartcache.calibrated import CalibratedPolicy
 from smartcache.evidence import strength
 from smartcache.explained import Explained, Weighed
 from smartcache.knowledge import Knowledge, Verdict
 from smartcache.layers.judging import Case
 from smartcache.layers.semantic import SemanticIndex
 from smartcache.learned import Learned
-from smartcache.policy import Candidate
-from smartcache.reasons import REFUSALS, reasons
+from smartcache.policy import Candidate, HitPolicy
+from smartcache.reasons import REFUSALS, SIGNALS, reasons
 from smartcache.recalibrated import Bar, Everything, Recalibrated
 from smartcache.state import State
 from smartcache.storage.entries import Entries
@@ -40,9 +41,11 @@ class Explainer:
         self._entries, self._knowledge, self._semantic = entries, knowledge, semantic
         self._learned, self._own, self._limits = learned, own, limits
 
-    def explain(self, asked: Asked, count: int) -> tuple[Explained, ...]:
+    def explain(self, asked: Asked, count: int, policy: HitPolicy | None = None) -> tuple[Explained, ...]:
         """The same request where it is stored, then near ones, the nearest first: `count` in all. Where none can be
-        compared, one without a stored question says why."""
+        compared, one without a stored question says why. `policy`: another than the cache's own."""
+        if isinstance(policy, CalibratedPolicy):
+            policy = Recalibrated(policy, lambda: self._entries.evidence(self._limits.clock()))
         if why := asked.bypass or ("refresh" if asked.refresh else None):
             return (_nothing(why),)
         self._entries.refresh_knowledge(self._knowledge)
@@ -52,7 +55,9 @@ class Explainer:
         state = self._semantic.state(asked, refusals) if self._semantic and not refusals else None
         if self._semantic and state:
             entries = map(self._entries.by_id, self._semantic.nearest(asked, state, count))
-            found += [self._near(entry, asked, state, self._semantic) for entry in entries if _is_other(entry, asked)]
+            found += [
+                self._near(entry, asked, state, self._semantic, policy) for entry in entries if _is_other(entry, asked)
+            ]
         return tuple(found[:count]) or (_nothing(next(iter(refusals), "new")),)
 
     def _exact(self, entry: Entry) -> Explained:
@@ -62,9 +67,12 @@ class Explainer:
             entry.dialogue.question, entry.dialogue.history, entry.id, 1.0, out, (why,), is_current=is_current
         )
 
-    def _near(self, entry: Entry, asked: Asked, state: State, semantic: SemanticIndex) -> Explained:
+    def _near(
+        self, entry: Entry, asked: Asked, state: State, semantic: SemanticIndex, policy: HitPolicy | None
+    ) -> Explained:
         partition, now = entry.partition, self._limits.clock()
-        similarity, ruling = semantic.judge(partition, entry.id, asked, state, now)
+        own = policy if isinstance(policy, Recalibrated) else None if policy else self._own
+        similarity, ruling = semantic.judge(partition, entry.id, asked, state, now, policy)
         _, whole = semantic.judge(partition, entry.id, asked, state, now, Everything())
         stored = semantic.case(partition, entry.id, len(state.question))
         signals = semantic.signals(Case(asked.told, state), stored) if stored else None
@@ -74,8 +82,10 @@ class Explainer:
             histories, sure = int(signals.histories), self._learned.confidence(signals)
             candidate = replace(near, confidence=sure, histories=histories)
         parts = self._learned.parts(signals) if self._learned and signals else {}
-        weighed = [Weighed(name, float(getattr(signals, name)), part) for name, part in parts.items() if part]
-        bar = self._own.bar(candidate) if self._own and candidate else None
+        weighed = [
+            Weighed(name, float(getattr(signals, name)), part, SIGNALS[name]) for name, part in parts.items() if part
+        ]
+        bar = own.bar(candidate) if own and candidate else None
         out, is_current = self._out_of_date(entry)
         refusal = ruling.refusal or out
         return Explained(

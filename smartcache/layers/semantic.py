@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from smartcache.asked import Asked
@@ -53,9 +53,11 @@ class SemanticIndex:
         policy: HitPolicy,
         read_text: ReadTexts,
         learned: Learned | None = None,
+        on_trouble: Callable[[Exception], object] = lambda error: None,
     ) -> None:
+        """`on_trouble` hears of what went wrong beside every request."""
         self._entries, self._policy, self._learned = entries, policy, learned
-        self._read_text = read_text
+        self._read_text, self._on_trouble = read_text, on_trouble
         self._vectors = RememberedVectors(embedder)
         self._rules = ByRules(self._vectors)
         self._judge: Judge = ByConfidence(self._vectors, learned) if learned else self._rules
@@ -165,7 +167,7 @@ class SemanticIndex:
     def _open(self, key: str) -> _Partition:
         """A partition's index, brought up to date with the store. The lock is held."""
         dimension = self._vectors.embedder.dimension
-        known = self._partitions.setdefault(key, _Partition(VectorIndex(dimension)))
+        known = self._partitions.setdefault(key, _Partition(VectorIndex(dimension, on_trouble=self._on_trouble)))
         self._partitions.move_to_end(key)
         rows = self._entries.states(key, known.last_id)
         if rows:

@@ -85,7 +85,7 @@ class Verification:
         ended = "failed"
         try:
             with _verifying(), self._events.fail_open("verify"):
-                verdict = self._verifier(asked.dialogue, hit.entry.dialogue)
+                verdict = self._asked(asked, hit)
                 if not isinstance(verdict, bool):
                     raise TypeError(f"the verifier gave {type(verdict).__name__}: return True or False, as by bool(…)")
                 if verdict:
@@ -93,6 +93,16 @@ class Verification:
                 ended = "same" if verdict else "different"
         finally:
             self._events.emit("verified", ended)
+
+    def _asked(self, asked: Asked, hit: Hit) -> object:
+        """What the verifier says. In the main thread SystemExit and KeyboardInterrupt end the process, as a signal
+        wants it; no signal arrives in any other, so there they are the verifier's own failure."""
+        try:
+            return self._verifier(asked.dialogue, hit.entry.dialogue)
+        except (SystemExit, KeyboardInterrupt) as error:
+            if threading.current_thread() is threading.main_thread():
+                raise
+            raise RuntimeError(f"the verifier raised {error!r}") from error
 
 
 class Later:
@@ -128,7 +138,7 @@ class Later:
 
     def _run(self) -> None:
         while work := self._next():
-            with suppress(Exception):  # counted where it happened, and raised to nobody
+            with suppress(BaseException):  # counted where it happened, and raised to nobody
                 work()
 
     def _next(self) -> Callable[[], None] | None:

@@ -43,7 +43,7 @@ class Entries:
         self.path = None if path is None else file_in(path)
         self._on_damage = on_damage
         self._lock = threading.RLock()
-        self._uses: dict[int, float] = {}
+        self._uses, self._max_uses = dict[int, float](), MAX_UNWRITTEN_USES
         self.hits = HitCounts()
         self._unwritten: list[KnowledgeUpdate] = []
         self._is_closed, self._last_count, self._last_bytes = False, 0, 0
@@ -110,7 +110,7 @@ class Entries:
             self._uses[id] = at
             if place:
                 self.hits.note(place, at)
-            if len(self._uses) >= MAX_UNWRITTEN_USES:
+            if len(self._uses) >= self._max_uses:
                 self._write_uses()
 
     def forget(self, ids: Iterable[int]) -> int:
@@ -227,7 +227,7 @@ class Entries:
     ) -> None:
         """Notes that the answer under key `answer` is wrong for the request with key and state `asked`; a near hit
         (`place`) is counted once."""
-        with self._transaction() as connection:
+        with self._hits_written() as connection:
             pair = connection.execute("SELECT 1 FROM wrong WHERE asked = ? AND answer = ?", (asked, answer))
             self.hits.write(connection, None if pair.fetchone() else place, at)
             connection.execute("INSERT OR REPLACE INTO wrong VALUES (?, ?, ?, ?)", (asked, answer, partition, state))
@@ -308,12 +308,21 @@ class Entries:
                 raise
 
     def _write_uses(self) -> None:
-        uses, self._uses = self._uses, {}
-        if uses:
-            with self._transaction() as connection:
-                rows = [(at, id) for id, at in uses.items()]
+        """Writes what was noted of uses, or keeps it for a later time: not the next, which would fail as well."""
+        self._max_uses = len(self._uses) + MAX_UNWRITTEN_USES
+        if self._uses:
+            with self._hits_written() as connection:
+                rows = [(at, id) for id, at in self._uses.items()]
                 connection.executemany("UPDATE answers SET used_at = max(used_at, ?) WHERE id = ?", rows)
                 self.hits.write(connection)
+        self._uses, self._max_uses = {}, MAX_UNWRITTEN_USES
+
+    @contextmanager
+    def _hits_written(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            with self._transaction() as connection:
+                yield connection
+            self.hits.is_written()
 
     def _read_version(self) -> int:
         return int(self._all("PRAGMA data_version")[0][0])

@@ -27,10 +27,14 @@ class HitCounts:
         self._at = at
 
     def write(self, connection: sqlite3.Connection, reported: Place | None = None, at: float = 0.0) -> None:
-        """Adds what was noted to what any process wrote, and a hit that was reported wrong."""
-        served, self._served = self._served, Counter()
-        for place in served.keys() | ({reported} if reported else set()):
-            self._add(connection, place, served[place], int(place == reported), max(self._at, at))
+        """Adds what was noted to what any process wrote, and a hit that was reported wrong. It is noted until it
+        `is_written`: the transaction may fail."""
+        for place in self._served.keys() | ({reported} if reported else set()):
+            self._add(connection, place, self._served[place], int(place == reported), max(self._at, at))
+
+    def is_written(self) -> None:
+        """The transaction of the last `write` has ended well."""
+        self._served.clear()
         self._read = None
 
     def evidence(self, read: Callable[..., list[Any]], now: float) -> Evidence:

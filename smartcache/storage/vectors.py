@@ -30,8 +30,9 @@ class VectorIndex:
     """Unit vectors of one dimension under ids that are never given twice. Safe to share between threads.
 
     Up to `max_flat` vectors, each is compared. From then on a thread sorts them into lists of what is alike, and again
-    whenever enough new ones have come; while it works, everything is found as before. `to_device` makes a copy of the
-    lists to search in, by default on the GPU where FAISS has one.
+    whenever enough new ones have come; while it works, everything is found as before, and so it is where it fails:
+    that is told to `on_trouble`. `to_device` makes a copy of the lists to search in, by default on the GPU where FAISS
+    has one.
     """
 
     def __init__(
@@ -40,9 +41,10 @@ class VectorIndex:
         *,
         max_flat: int = MAX_FLAT,
         to_device: Callable[[Any], Any] | None = None,
+        on_trouble: Callable[[Exception], object] = lambda error: None,
     ) -> None:
         self._max_flat = self._room = max_flat
-        self._to_device = to_device
+        self._to_device, self._on_trouble = to_device, on_trouble
         self._index: Flat | Lists | SearchCopy = Flat(dimension)
         self._next: Lists | None = None  # being filled
         self._unlisted: set[int] = set()  # to be copied into the next lists
@@ -134,22 +136,26 @@ class VectorIndex:
             to_device = self._to_device or gpu_copier()
             self._index, self._next = SearchCopy(lists, to_device) if to_device else lists, None
 
-    def _end(self) -> None:
+    def _end(self, error: Exception | None) -> None:
         with self._lock:
             self._next, self._thread, self._unlisted = None, None, set()
+        if error:
+            self._on_trouble(error)
 
 
 def _sort(ref: weakref.ref[VectorIndex]) -> None:
     """Makes the lists of an index that lives on, with one core: the other ones are the application's."""
     faiss.omp_set_num_threads(1)  # counts for this thread alone
+    trouble = None
     try:
         rows, size = _sampled(ref)
         if len(rows):
             _fill(ref, Lists.trained(rows, size), rows[:MEASURED_QUERIES])
-    finally:
-        index = ref()
-        if index is not None:
-            index._end()
+    except Exception as error:  # of nobody's request
+        trouble = error
+    index = ref()
+    if index is not None:
+        index._end(trouble)
 
 
 def _sampled(ref: weakref.ref[VectorIndex]) -> tuple[Rows, int]:

@@ -56,8 +56,25 @@ def test_turns_before_the_question_count(file: Path) -> None:
 
 
 def test_another_scope_is_not_looked_into(file: Path) -> None:
+    with SmartCache.open(file, embedder=BagOfWordsEmbedder()) as cache:
+        cache.store(Request([Turn("user", "Which colours are there?")], "other"), Answer("Red."))
     assert found(file, "--ask", NEAR, "--scope", "acme")[0]["is_served"]
-    assert found(file, "--ask", NEAR, "--scope", "other")[0]["question"] is None
+    assert [one["question"] for one in found(file, "--ask", NEAR, "--scope", "other")] == ["Which colours are there?"]
+
+
+def test_a_scope_without_answers_is_told_in_one_line(file: Path) -> None:
+    code, output = run(file, "--ask", NEAR, "--scope", "nope")
+    assert (code, output) == (1, "smartcache: no answers in scope 'nope'; there are: 'acme'\n")
+    assert run(file, "--ask", NEAR, "--scope", "acme")[0] == 0
+
+
+def test_a_bound_of_ones_own_decides(file: Path) -> None:
+    pair = ("--pair", NEAR, RESET)
+    for texts in ((file, "--ask", NEAR), pair):
+        assert found(*texts, "--max-wrong", "0.05")[0]["is_served"]
+        [none] = found(*texts, "--max-wrong", "0")
+        assert (none["is_served"], none["refusal"]) == (False, "far")
+    assert run(*pair, "--max-wrong", "2")[0] == 2
 
 
 def test_the_file_stays_as_it_was(file: Path) -> None:

@@ -78,6 +78,43 @@ def test_run_prints_a_table_with_na_for_nothing() -> None:
     assert "n/a" in done.output
 
 
+def ours_of(*arguments: str) -> dict[str, Any]:
+    done = command("run", *arguments, "--part", "all", "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)["policies"]["ours"]
+
+
+@pytest.mark.parametrize(("max_wrong", "hits"), [("0.05", 1), ("0", 0)])
+def test_the_bound_is_that_of_our_policy_too(tmp_path: Path, max_wrong: str, hits: int) -> None:
+    mine = repeated(tmp_path, truth="first", times=2)
+    assert ours_of(mine, "--max-wrong", max_wrong)["hits"] == hits
+
+
+def test_wrong_pairs_are_told_with_what_the_cache_made_of_them(tmp_path: Path) -> None:
+    mine = repeated(tmp_path, truth="second", times=2)
+    [pair] = ours_of(mine)["wrong_pairs"]
+    assert (pair["asked_truth"], pair["stored_truth"]) == ("second", "first")
+    assert pair["asked"].startswith("user: This is day 1.")
+    assert pair["stored"].startswith("user: This is day 0.")
+    assert any("enough" in reason for reason in pair["why"])
+    shown = command("run", mine, "--part", "all", "--wrong-pairs").stdout
+    assert "asked (second):" in shown
+    assert "user: This is day 0." in shown
+    assert all(f"why: {reason}" in shown for reason in pair["why"])
+
+
+def test_right_hits_are_no_wrong_pairs(tmp_path: Path) -> None:
+    mine = repeated(tmp_path, truth="first", times=2)
+    ours = ours_of(mine)
+    assert (ours["hits"], "wrong_pairs" in ours) == (1, False)
+    assert "asked (" not in command("run", mine, "--part", "all", "--wrong-pairs").stdout
+
+
+def test_wrong_pairs_are_shown_where_they_are_asked_for_alone(tmp_path: Path) -> None:
+    mine = repeated(tmp_path, truth="second", times=2)
+    assert "asked (" not in command("run", mine, "--part", "all").stdout
+
+
 def test_report_draws_every_policy_of_every_run_without_a_network(tmp_path: Path) -> None:
     assert command("run", "support", "--limit", "20", "--out", str(tmp_path)).exit_code == 0
     done = command("report", str(tmp_path))

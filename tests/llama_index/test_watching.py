@@ -391,3 +391,50 @@ def test_no_answer_is_older_than_what_was_written_before_it_was_asked_for(embedd
     assert stale == []
     assert str(engine.query("Which edition of the returns?")) == "24"
     assert served_by(engine.query("Which edition of the returns?")) == "exact"
+
+
+# An engine made before: LlamaIndex tells its retriever the nodes that the index had then.
+
+
+def sixty_days() -> Document:
+    return Document(text="Returns: goods may be sent back within sixty days of delivery.", id_="returns")
+
+
+def test_an_engine_made_before_an_update_serves_no_old_answer(index, cache, engine_over, llm):
+    with watch_index(index, cache):
+        engine = engine_over(index)
+        engine.query(BACK)
+        index.update_ref_doc(sixty_days())
+        response = engine.query(BACK)
+        assert response.metadata["smartcache"]["served_by"] == "model"
+        assert "thirty" not in llm.prompts[-1]
+
+
+def test_what_an_engine_answers_without_the_new_nodes_is_no_answer_for_one_that_knows_them(
+    index, cache, engine_over, llm
+):
+    with watch_index(index, cache):
+        before = engine_over(index)
+        before.query(BACK)
+        index.update_ref_doc(sixty_days())
+        before.query(BACK)
+        after = engine_over(index)
+        assert after.query(BACK).metadata["smartcache"]["served_by"] == "model"
+        assert "sixty" in llm.prompts[-1]
+        assert after.query(BACK).metadata["smartcache"]["served_by"] == "exact"
+
+
+def test_engines_that_know_the_same_nodes_share_their_answers_after_an_update(index, cache, engine_over):
+    with watch_index(index, cache):
+        index.update_ref_doc(sixty_days())
+        one, other = engine_over(index), engine_over(index)
+        one.query(BACK)
+        assert other.query(BACK).metadata["smartcache"]["served_by"] == "exact"
+
+
+def test_a_node_that_goes_parts_no_engines(index, cache, engine_over):
+    with watch_index(index, cache):
+        before = engine_over(index)
+        index.delete_ref_doc("battery")
+        before.query(BACK)
+        assert engine_over(index).query(BACK).metadata["smartcache"]["served_by"] == "exact"

@@ -1,0 +1,83 @@
+"""A wrong answer is reported with what is at hand: the question, and the response that came back."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.base.response.schema import Response
+from llama_index.core.schema import QueryBundle
+
+from llama_index_smartcache import SmartCacheLLM
+
+BACK, BACK_IN_OTHER_WORDS = "How long may goods be sent back?", "May goods be sent back how long?"
+HOURS = "How many hours does the hub run on one charge?"
+
+
+def served_by(response) -> str:
+    told = getattr(response, "metadata", None) or response.additional_kwargs
+    return told["smartcache"]["served_by"]
+
+
+@pytest.mark.parametrize("asked", [BACK, QueryBundle(BACK)])
+def test_an_engine_answers_anew_what_was_reported(index, engine_over, asked):
+    engine = engine_over(index, scope="acme")
+    engine.query(HOURS)
+    engine.query(asked)
+    hit = engine.query(asked)
+    assert served_by(hit) == "exact"
+    engine.report_wrong(asked, hit)
+    assert (served_by(engine.query(asked)), served_by(engine.query(HOURS))) == ("model", "exact")
+
+
+def test_a_near_response_is_wrong_for_what_was_asked_alone(index, engine_over):
+    engine = engine_over(index)
+    engine.query(BACK)
+    hit = engine.query(BACK_IN_OTHER_WORDS)
+    assert served_by(hit) == "semantic"
+    engine.report_wrong(BACK_IN_OTHER_WORDS, hit)
+    assert (served_by(engine.query(BACK_IN_OTHER_WORDS)), served_by(engine.query(BACK))) == ("model", "exact")
+
+
+def test_a_stream_is_reported_by_its_response(index, engine_over):
+    engine = engine_over(index, streaming=True)
+    for _ in range(2):
+        response = engine.query(BACK)
+        list(response.response_gen)
+    assert served_by(response) == "exact"
+    engine.report_wrong(BACK, response)
+    assert served_by(engine.query(BACK)) == "model"
+
+
+def last_of(stream):
+    return list(stream)[-1]
+
+
+LLM_CALLS = {
+    "chat": ([ChatMessage(role="user", content=BACK)], lambda llm, asked: llm.chat(asked, top_p=0.5)),
+    "stream_chat": (
+        [ChatMessage(role="user", content=BACK)],
+        lambda llm, asked: last_of(llm.stream_chat(asked, top_p=0.5)),
+    ),
+    "complete": (BACK, lambda llm, asked: llm.complete(asked, top_p=0.5)),
+    "acomplete": (BACK, lambda llm, asked: asyncio.run(llm.acomplete(asked, top_p=0.5))),
+}
+
+
+@pytest.mark.parametrize("call", LLM_CALLS)
+def test_an_llm_answers_anew_what_was_reported(llm, cache, call):
+    cached, (asked, answered) = SmartCacheLLM(llm=llm, cache=cache, scope="acme"), LLM_CALLS[call]
+    cached.complete(HOURS)
+    answered(cached, asked)
+    hit = answered(cached, asked)
+    assert served_by(hit) == "exact"
+    cached.report_wrong(asked, hit, top_p=0.5)
+    assert (served_by(answered(cached, asked)), served_by(cached.complete(HOURS))) == ("model", "exact")
+
+
+def test_a_response_from_elsewhere_is_a_mistake(index, engine_over, llm, cache):
+    with pytest.raises(TypeError, match="pass the response that the cache gave"):
+        engine_over(index).report_wrong(BACK, Response("made elsewhere"))
+    with pytest.raises(TypeError, match="pass the response that the cache gave"):
+        SmartCacheLLM(llm=llm, cache=cache).report_wrong(BACK, llm.complete(BACK))
