@@ -14,7 +14,7 @@ from smartcache.embedding import Embedder, RememberedVectors
 from smartcache.facts import Facts, content_words, stem
 from smartcache.keys import canonical, digest
 from smartcache.repair import mended, plainly
-from smartcache.telling import sentences
+from smartcache.telling import QUESTION, sentences
 from smartcache.types import Request, Turn
 from smartcache.wording import ANAPHORA, CHINESE_ANAPHORA, ELLIPTIC_START, NOT_ANAPHORA
 
@@ -112,13 +112,13 @@ class Dialogue:
         return any(
             self._read(text).content or _REPLY.match(text)
             for role, text in self.history
-            if role == "user" and not _QUESTION.search(text)
+            if role == "user" and not QUESTION.search(text)
         )
 
     @cached_property
     def told_facts(self) -> Facts:
         """The facts of all that the user told before, and did not ask."""
-        return self.facts_of(*(text for role, text in self.history if role == "user" and not _QUESTION.search(text)))
+        return self.facts_of(*(text for role, text in self.history if role == "user" and not QUESTION.search(text)))
 
     @property
     def _is_instructed(self) -> bool:
@@ -168,7 +168,7 @@ class Dialogue:
     @cached_property
     def stated(self) -> tuple[str, ...]:
         """The sentences of that which are no question: what the user is, has or wants."""
-        return tuple(text for text in sentences(self.said) if not _QUESTION.search(text))
+        return tuple(text for text in sentences(self.said) if not QUESTION.search(text))
 
     @cached_property
     def said_facts(self) -> Facts:
@@ -283,11 +283,6 @@ def stands_alone(question: str) -> bool:
 
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a sign: no tokenizer takes it
-_QUESTION = re.compile(
-    r"[?？吗呢]\s*$|^\W*(?:and |so |but |or )?"
-    r"(?:tell me about|describe|explain|wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
-    re.I,
-)
 _NO = re.compile(r"^\W*(?:no|nope|not|never|i'm not|i \w+n't|不|没)", re.I)
 _PLACED = re.compile(
     r"\b(?:first|second|third|fourth|fifth|last|latter|former|next|other) (?:one|option|item|of)"
@@ -295,7 +290,7 @@ _PLACED = re.compile(
     re.I,
 )
 _INSTRUCTS = re.compile(
-    r"^\W*(?:please |from now on,? |always )*(?:answer|reply|respond|speak|talk|write|explain|keep|be|use|format"
+    r"^\W*(?:please |from now on,? |always |never |do not |don't )*(?:answer|reply|respond|speak|talk|write|explain|keep|be|use|format"
     r"|translate|act|pretend|give)\b",
     re.I,
 )

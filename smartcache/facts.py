@@ -277,6 +277,7 @@ def _sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]:
     if answer := _ANSWER.match(text):
         yield _ANSWERS, int(answer["yes"] is None)
     opposed = _opposed()
+    words |= {stem(part) for word in words if "-" in word for part in word.split("-")}  # "left-handed"
     for word in words & opposed.keys():
         yield from opposed[word]
     if text.isascii():

@@ -53,6 +53,7 @@ SIGNALS = {
     "said": "how near lies what the users said before",
     "same_words": "the two questions have the same words",
     "asks_apart": "how far apart lies what is asked for: when, where, who",
+    "aspects_apart": "what one asks of its subject and the other does not speak of",
     "left_here": "words of the one question that the other lacks",
     "left_there": "words of the other question that the one lacks",
     "words_here": "words of the one question that the other lacks, small ones too",
@@ -64,7 +65,9 @@ SIGNALS = {
     "facts_agree": "no rule stands against the two",
     "leaned_on": "how near lies what the two lean on",
     "same_names": "the users named the same things",
-    "focus": "how near lies the part in which the two differ",
+    "focus": "how near lies what stands in each other's place in the two",
+    "left_alike": "how near lie the words that only one question has",
+    "told_beside": "sentences about their case that only one user told",
 }  # of each signal, what a reader may make of it
 MAX_NAMED = 4  # words or facts in one reason
 

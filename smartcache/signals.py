@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -11,8 +11,8 @@ from smartcache.dialogue import Dialogue, replies
 from smartcache.facts import Facts, stem
 from smartcache.focus import weighty_stems
 from smartcache.small_words import small_words_part
+from smartcache.telling import Sentence, stated
 
-MAX_CHOICE = 2  # words
 MAX_TOLD = 2  # words of a user's case that another user need not have told
 
 # For each signal whether more of it speaks for one answer (1), against it (-1), or neither by itself (0).
@@ -182,20 +182,29 @@ class Told:
             "context" if is_of_the_user and max(self._told_beside(other), other._told_beside(self)) > MAX_TOLD else None
         )
 
-    def tells_beside(self, other: Told) -> list[str]:
-        """The sentences that the question leans on in which the user stated what the other user did not say. A word or
-        two are a choice ("The second"): the other user must have said just that."""
-        said, choices = _stems(other.user), [words for _, _, words in other._stated if len(words) <= MAX_CHOICE]
+    def tells_beside(self, other: Told) -> list[Sentence]:
+        """The sentences that the question leans on in which the user stated what the other user did not say."""
+        return [one for one in self.stated if not self._is_met(one, other.stated, _stems(other.user))]
+
+    def finds_beside(self, other: Told) -> list[Sentence]:
+        """The same of what the assistant said in a word or two ("A virus.")."""
         return [
-            text
-            for text, stems, words in self._stated
-            if (words not in choices if len(words) <= MAX_CHOICE else not stems <= said)
+            one for one in self.found if one.is_choice and not self._is_met(one, other.found, _stems(other.assistant))
         ]
 
     @cached_property
-    def _stated(self) -> list[tuple[str, frozenset[str], frozenset[str]]]:
-        """The sentences, the stems of their words that carry content, and of all but the lightest."""
-        return [(text, _stems(self.dialogue.facts_of(text)), _choice(text)) for text in self.dialogue.stated]
+    def stated(self) -> tuple[Sentence, ...]:
+        return tuple(stated(self.dialogue.context, "user"))
+
+    @cached_property
+    def found(self) -> tuple[Sentence, ...]:
+        return tuple(stated(self.dialogue.context, "assistant"))
+
+    def _is_met(self, one: Sentence, others: Sequence[Sentence], said: Set[str]) -> bool:
+        """Whether the other speaker said it; a choice, in one sentence."""
+        if one.is_choice:
+            return any(one.words <= other.words for other in others)
+        return _stems(self.dialogue.facts_of(one.text)) <= said
 
     def _told_beside(self, other: Told) -> int:
         """How many words of their case the user told that the other dialogue does not have."""
@@ -254,11 +263,6 @@ class Told:
 
 def _stems(facts: Facts) -> frozenset[str]:
     return frozenset(map(stem, facts.content))
-
-
-def _choice(text: str) -> frozenset[str]:
-    """The stems of a text's words but the lightest; of one that has only those, all of them ("A", "in")."""
-    return weighty_stems(text) or frozenset(text.lower().split())
 
 
 def _share(words: Set[str], others: Set[str]) -> float:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from smartcache.embedding import RememberedVectors, Vector, cosine
 from smartcache.facts import Facts
-from smartcache.focus import focus
+from smartcache.focus import focus, weighty_stems
 
 MIN_TELLING = -1.4  # a logit: of what tells of a case one sentence in thirty lies below it, of small talk four in five
-MIN_ALIKE = 0.7  # cosine of two wordings of one sentence
+MIN_ALIKE = 0.8  # cosine of two wordings of one sentence
+MAX_CHOICE, MAX_CHOICE_WORDS = 2, 5  # words, all but the lightest and all
 MAX_CHANGED = 6  # turns that are compared with each other, the last ones
 MIN_SHARED = 0.5  # of the words of two texts that one may deny the other in
 Read = Callable[[str], Facts]
@@ -30,6 +32,17 @@ class Telling:
 
 
 @dataclass(frozen=True, slots=True)
+class Sentence:
+    """What a speaker stated: its `words`, by their stems, all but the lightest; `is_choice`: a word or two ("The second",
+    "In cash"), which mean just that; `is_offered`: it takes up what was said just before."""
+
+    text: str
+    words: frozenset[str]
+    is_choice: bool
+    is_offered: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Beside:
     """What two users told that the other did not: how `alike` it is, from 0 to 1 (of who told less, the sentence that
     is met worst; 1 where one told nothing), and how many sentences of it are met by `none` of the other's."""
@@ -38,11 +51,28 @@ class Beside:
     none: int
 
 
-def beside(told: Sequence[str], also_told: Sequence[str], vectors: RememberedVectors, telling: Telling) -> Beside:
+def beside(
+    told: Sequence[Sentence], also_told: Sequence[Sentence], vectors: RememberedVectors, telling: Telling
+) -> Beside:
     fewer, more = sorted((_of_a_case(told, vectors, telling), _of_a_case(also_told, vectors, telling)), key=len)
     alike = [[_alike(one, other, vectors) for other in more] for one in fewer]
     met = sum(max(nearness) == 1.0 for nearness in zip(*alike, strict=True))
     return Beside(min(map(max, alike), default=1.0), len(more) - met)
+
+
+def stated(turns: Sequence[tuple[str, str]], role: str) -> Iterator[Sentence]:
+    """The sentences of one role's turns, of (role, text), that ask nothing."""
+    for (_, before), (speaker, text) in pairwise([("", ""), *turns]):
+        if speaker == role:
+            offered = weighty_stems(before)
+            yield from (_sentence(part, offered) for part in _BETWEEN.split(text) if part and not QUESTION.search(part))
+
+
+def _sentence(text: str, offered: frozenset[str]) -> Sentence:
+    words, plain = weighty_stems(text), text.lower().split()
+    is_choice = len(words) <= MAX_CHOICE and len(plain) <= MAX_CHOICE_WORDS
+    is_letter = len(text.strip(".,:;!?()\"' ")) == 1
+    return Sentence(text, words or frozenset(plain), is_choice, is_letter or bool(is_choice and words & offered))
 
 
 def changed(said: Sequence[str], also_said: Sequence[str], read: Read, vectors: RememberedVectors) -> float:
@@ -67,17 +97,25 @@ def sentences(text: str) -> Iterator[str]:
     return (sentence for sentence in _BETWEEN.split(text) if sentence)
 
 
-def _of_a_case(told: Sequence[str], vectors: RememberedVectors, telling: Telling) -> list[str]:
+def _of_a_case(told: Sequence[Sentence], vectors: RememberedVectors, telling: Telling) -> list[Sentence]:
     """Those that are no small talk; a number is none."""
-    embedded = zip(told, vectors(told), strict=True) if told else ()
-    return [text for text, vector in embedded if any(map(str.isdigit, text)) or telling(vector) >= MIN_TELLING]
+    tells = [one.is_offered or any(map(str.isdigit, one.text)) for one in told]
+    embedded = iter(vectors([one.text for one, known in zip(told, tells, strict=True) if not known]))
+    return [one for one, known in zip(told, tells, strict=True) if known or telling(next(embedded)) >= MIN_TELLING]
 
 
-def _alike(one: str, other: str, vectors: RememberedVectors) -> float:
-    nearness = cosine(*vectors([one, other]))
-    if differing := focus(one, other):
+def _alike(one: Sentence, other: Sentence, vectors: RememberedVectors) -> float:
+    if one.is_choice and other.is_choice:
+        return float(one.words == other.words)
+    nearness = cosine(*vectors([one.text, other.text]))
+    if differing := focus(one.text, other.text):
         return min(nearness, cosine(*vectors(differing)) if all(differing) else 0.0)
     return 1.0 if nearness >= MIN_ALIKE else nearness
 
 
+QUESTION = re.compile(
+    r"[?？吗呢]\s*$|^\W*(?:and |so |but |or )?"
+    r"(?:tell me about|describe|explain|wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
+    re.I,
+)
 _BETWEEN = re.compile(r"(?<=[.!?;])\s+|\n")

@@ -140,7 +140,9 @@ def signals_of(
     if known["facts_agree"]:
         similarity = focus_similarity(asked.dialogue, stored.dialogue, vectors)
         told = beside(asked.told.tells_beside(stored.told), stored.told.tells_beside(asked.told), vectors, telling)
-        nearness = min(1.0 if similarity is None else similarity, told.alike, _said_alike(asked, stored, vectors))
+        found = beside(asked.told.finds_beside(stored.told), stored.told.finds_beside(asked.told), vectors, telling)
+        whole = 1.0 if similarity is None else similarity
+        nearness = min(whole, told.alike, found.alike, _said_alike(asked, stored, vectors))
     left = asked.told.left(stored.told), stored.told.left(asked.told)
     left_alike = cosine(*vectors(left)) if all(left) else 1.0
     return Signals(**known, focus=nearness, left_alike=left_alike, told_beside=told.none)
