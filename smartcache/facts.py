@@ -7,7 +7,7 @@ import threading
 import unicodedata
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, pairwise
@@ -52,21 +52,25 @@ class Facts:
 
     @classmethod
     def of(cls, text: str) -> Facts:
+        """Most texts have no digit, no quote and no denial: where a search cannot find anything, it is not made."""
         text = _plain(text)
         words = [word.lower() for word in _WORD.findall(text)]
-        stems, own = frozenset(map(stem, words)), frozenset(words)
+        stemmed, own = [*map(stem, words)], frozenset(words)
+        stems, numbers = frozenset(stemmed), frozenset(map(_number, own & NUMBER_WORDS.keys()))
         return cls(
-            hard=frozenset(_hard(text)) | frozenset(precise_facts(text, own)),
-            words=own | frozenset(_number(word) for word in words if word in NUMBER_WORDS),
+            hard=numbers.union(_hard(text), precise_facts(text, own)),
+            words=own | numbers,
             stems=stems,
             order=tuple(
-                PERSONS.get(word) or stem(word) for word in words if word in PERSONS or word not in SENTENCE_STARTERS
+                PERSONS.get(word) or stem
+                for word, stem in zip(words, stemmed, strict=True)
+                if word in PERSONS or word not in SENTENCE_STARTERS
             ),
-            content=frozenset(filter(_carries_meaning, words)),
+            content=frozenset(filter(_carries_meaning, own)),
             places=_places(text),
             sides=frozenset(_sides(text, stems | own)).union(precise_sides(text, own)),
-            negations=_negations(text),
-            asks=frozenset(kind for pattern, kind in _ASKS if pattern.search(text)),
+            negations=_negations(text, words),
+            asks=frozenset(_KINDS[found.lastgroup or ""] for found in _ASKS.finditer(text)),
         )
 
     @classmethod
@@ -78,7 +82,7 @@ class Facts:
         places: dict[str, frozenset[str]] = {}
         for part in parts:
             for word, before in part.places.items():
-                places[word] = places.get(word, frozenset()) | before
+                places[word] = places[word] | before if word in places else before
         return cls(
             hard=frozenset().union(*(part.hard for part in parts)),
             words=frozenset().union(*(part.words for part in parts)),
@@ -175,7 +179,8 @@ MAX_REWORDED = 4  # stems that one of two texts has and the other has not
 
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "`": '"'})
 _WORD = re.compile(r"[^\W_]+(?:[-'_.][^\W_]+)*")
-_LONG = re.compile(r"[!-~]{200,}")
+MIN_CUT = 200  # letters without a space
+_LONG = re.compile(rf"[!-~]{{{MIN_CUT},}}")
 _ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
 _QUOTED = re.compile(r'"([^"\n]{1,80})"|«([^»\n]{1,80})»|《([^》\n]{1,80})》|「([^」\n]{1,80})」')
 _ADDRESS = re.compile(
@@ -194,37 +199,50 @@ _SIGNS = frozenset(("So", "Sc", "No"))  # emoji, currencies, fractions: an embed
 _STEP = re.compile(r"[\u3400-\u9fff\u3040-\u30ff]|[^\W_]+(?:[-'_.][^\W_]+)*|[-+*/×÷^<>=]+")
 _SENTENCE = re.compile(r"(?<=[.!?。！？:;\n])\s*")
 _NAME = re.compile(r"[A-Z][\w&'-]*|[A-Z]{2,}")
-_ASKS = [(re.compile(rf"\b(?:{pattern})\b", re.I), kind) for pattern, kind in INTERROGATIVES]
+_KINDS = {f"kind{n}": kind for n, (_, kind) in enumerate(INTERROGATIVES)}
+_ASKS = re.compile(  # no two of them begin at one place
+    rf"\b(?=[wh])(?:{'|'.join(f'(?P<kind{n}>{asks})' for n, (asks, _) in enumerate(INTERROGATIVES))})\b", re.I
+)
+_DIGIT = re.compile(r"\d")
+_MARKED = re.compile(r"[\d_$@#]|[a-z][A-Z]")  # without any of these there is no identifier
 
 
 def _plain(text: str) -> str:
     """The text without accents, with plain apostrophes, and its units apart from their numbers. What is longer than any
     word is cut, and told apart by its checksum."""
-    text = _LONG.sub(lambda long: f"{long[0][:40]}_{zlib.crc32(long[0].encode('utf-8', 'replace')):x}", text)
-    text = text.translate(_APOSTROPHES)
-    if not text.isascii():
-        text = _ACCENTS.sub("", unicodedata.normalize("NFD", text))
+    if len(text) >= MIN_CUT:
+        text = _LONG.sub(lambda long: f"{long[0][:40]}_{zlib.crc32(long[0].encode('utf-8', 'replace')):x}", text)
+    if text.isascii():
+        text = text.replace("`", '"')
+    else:
+        text = _ACCENTS.sub("", unicodedata.normalize("NFD", text.translate(_APOSTROPHES)))
         text = unicodedata.normalize("NFC", text)
-    return units_apart(text)
+    return units_apart(text) if _DIGIT.search(text) else text
 
 
 def _hard(text: str) -> Iterator[str]:
-    for groups in _QUOTED.findall(text):
-        yield from (word.lower() for word in _WORD.findall("".join(groups)))
-    for pattern in (_ADDRESS, _IDENTIFIER):
-        yield from (found.lower() for found in pattern.findall(text))
-    yield from map(_number, _NUMBER.findall(text))
-    yield from (letter for letter in text if not letter.isascii() and unicodedata.category(letter) in _SIGNS)
-    yield from _OPERATION.findall(text)
-    yield from (_number(word) for word in map(str.lower, _WORD.findall(text)) if word in NUMBER_WORDS)
+    if '"' in text or not text.isascii():
+        for groups in _QUOTED.findall(text):
+            yield from (word.lower() for word in _WORD.findall("".join(groups)))
+        yield from (letter for letter in text if not letter.isascii() and unicodedata.category(letter) in _SIGNS)
+    if "/" in text or "@" in text or "www." in text:
+        yield from (found.lower() for found in _ADDRESS.findall(text))
+    if _MARKED.search(text):
+        yield from (found.lower() for found in _IDENTIFIER.findall(text))
+    if _DIGIT.search(text):
+        yield from map(_number, _NUMBER.findall(text))
+        yield from _OPERATION.findall(text)
     for sentence in _SENTENCE.split(text):
-        yield from _names(sentence)
+        if not sentence.islower():
+            yield from _names(sentence)
 
 
 def _names(sentence: str) -> Iterator[str]:
     """Words with a capital, except the first of a sentence where nothing else tells that it is a name."""
     words = sentence.split()
     for place, raw in enumerate(words):
+        if raw.islower():
+            continue
         word = raw.strip(".,;:!?()[]{}\"'“”«»…")
         if not (_NAME.fullmatch(word) and word.lower() not in SENTENCE_STARTERS):
             continue
@@ -235,10 +253,10 @@ def _names(sentence: str) -> Iterator[str]:
 
 def _places(text: str) -> Mapping[str, frozenset[str]]:
     """What each word follows; of Chinese, each sign."""
-    places: dict[str, set[str]] = {}
+    places: dict[str, frozenset[str]] = {}
     for before, word in pairwise(["", *map(str.lower, _STEP.findall(text))]):
-        places.setdefault(word, set()).add(before)
-    return {word: frozenset(before) for word, before in places.items()}
+        places[word] = places[word] | {before} if word in places else frozenset((before,))
+    return places
 
 
 def _moves(places: Mapping[str, frozenset[str]], others: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
@@ -260,9 +278,9 @@ def _is_turned_round(order: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 def _number(found: str) -> str:
     plain = NUMBER_WORDS.get(found, found).replace("−", "-").replace(" ", "")
-    if re.fullmatch(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?%?", plain):
+    if "," in plain and re.fullmatch(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?%?", plain):
         plain = plain.replace(",", "")
-    return re.sub(r"\.0+(?=%|$)", "", plain)
+    return re.sub(r"\.0+(?=%|$)", "", plain) if "." in plain else plain
 
 
 def _sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]:
@@ -293,10 +311,13 @@ def _differ_on_a_shared_axis(one: frozenset[tuple[int, int]], other: frozenset[t
     return {pair for pair in one if pair[0] in shared} != {pair for pair in other if pair[0] in shared}
 
 
-def _negations(text: str) -> int:
-    words = [word.lower() for word in _WORD.findall(NOT_NEGATION.sub(" ", text))]
+def _negations(text: str, words: Sequence[str]) -> int:
+    """How many. `words`: of the text, in small letters."""
+    small = text.lower()
+    if "no" in small or "n't" in small:  # otherwise NOT_NEGATION finds nothing
+        words = [word.lower() for word in _WORD.findall(NOT_NEGATION.sub(" ", text))]
     english: int = sum(word in NEGATIONS or word.endswith("n't") for word in words)
-    return english + len(CHINESE_NEGATION.findall(CHINESE_NOT_NEGATION.sub("", text)))
+    return english if text.isascii() else english + len(CHINESE_NEGATION.findall(CHINESE_NOT_NEGATION.sub("", text)))
 
 
 def _is_prefixed_opposite(stems: frozenset[str], others: frozenset[str]) -> bool:
@@ -307,10 +328,11 @@ def _is_prefixed_opposite(stems: frozenset[str], others: frozenset[str]) -> bool
 
 def stem(word: str) -> str:
     """A crude stem, enough to see `opened` as `open` and `stopping` as `stop`."""
-    for suffix in ("ing", "ed", "es", "s"):
-        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
-            word = word.removesuffix(suffix)
-            break
+    if word.endswith(("s", "d", "g")):
+        for suffix in ("ing", "ed", "es", "s"):
+            if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+                word = word.removesuffix(suffix)
+                break
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lse":
         word = word[:-1]
     return word.removesuffix("e") if len(word) > 3 else word
