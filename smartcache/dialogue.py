@@ -60,7 +60,9 @@ class Dialogue:
 
     def facts_of(self, *texts: str) -> Facts:
         """The facts of some of the turns, one after the other; each is read once."""
-        return Facts.joined(self._read(text) for text in texts)
+        if texts not in self._joined:
+            self._joined[texts] = Facts.joined(map(self._read, texts))
+        return self._joined[texts]
 
     def _tells(self, text: str) -> bool:
         known = self._read(text)
@@ -76,6 +78,10 @@ class Dialogue:
         return {}
 
     @cached_property
+    def _joined(self) -> dict[tuple[str, ...], Facts]:
+        return {}
+
+    @cached_property
     def asking(self) -> Asking | None:
         """The question taken apart, where it is Chinese and asks for a property of something."""
         return Asking.of([text for _, text in self.history], self.question)
@@ -87,7 +93,7 @@ class Dialogue:
     @cached_property
     def stands_alone(self) -> bool:
         """Whether the question means the same whatever was said before. In doubt it does not."""
-        if not stands_alone(self.question) or any(
+        if not self.question_stands_alone or any(
             role == "user" and _INSTRUCTS.match(text) for role, text in self.history
         ):
             return False
@@ -102,6 +108,11 @@ class Dialogue:
         if self._has_stated and self.told_facts.content & {*" ".join(_MINE.findall(self.question)).lower().split()}:
             return False  # "my router", after "I have a Halden Two router"
         return not self._other_names or (tells_its_subject and not _OF_THE_OTHER.search(self.question))
+
+    @cached_property
+    def question_stands_alone(self) -> bool:
+        """Whether it would, had nothing been said before."""
+        return stands_alone(self.question, self._read)
 
     @property
     def _has_stated(self) -> bool:
@@ -260,7 +271,7 @@ def unseen_reason(dialogue: Dialogue, turns: Sequence[Turn], vectors: Remembered
     return None
 
 
-def stands_alone(question: str) -> bool:
+def stands_alone(question: str, read: Callable[[str], Facts] = Facts.of) -> bool:
     """Whether a question can be understood without what was said before. In doubt it cannot."""
     if len(question) > MAX_LETTERS:
         return False
@@ -271,9 +282,10 @@ def stands_alone(question: str) -> bool:
         return False
     if not question.isascii() and any("\u4e00" <= letter <= "\u9fff" for letter in question):
         return len(question) >= 8
-    if Facts.of(question).names:
+    facts = read(question)
+    if facts.names:
         return True
-    words = [word for word in content_words(question) if not word[0].isdigit()]
+    words = [word for word in facts.content if not word[0].isdigit()]
     return len(words) >= (4 if _DEFINITE.search(question) else 3)
 
 

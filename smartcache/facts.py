@@ -35,9 +35,9 @@ class Facts:
 
     `hard`: numbers, identifiers, quoted strings and the words of names, in small letters. `words`: every word of the
     text, so that a name written small still counts as mentioned; `stems`: theirs; `order`: those of the words that
-    carry content, as they come. `content`: the words that carry meaning. `places`: what each word follows. `sides`:
-    (axis, side) of each opposite, as in open / closed. `negations`: how many. `asks`: when, where, who, where the
-    question says so.
+    carry content, as they come. `content`: the words that carry meaning. `steps`: every word, Chinese sign and sign of
+    an operation as they come, after "". `sides`: (axis, side) of each opposite, as in open / closed. `negations`: how
+    many. `asks`: when, where, who, where the question says so.
     """
 
     hard: frozenset[str]
@@ -45,7 +45,7 @@ class Facts:
     stems: frozenset[str]
     order: tuple[str, ...]
     content: frozenset[str]
-    places: Mapping[str, frozenset[str]]
+    steps: tuple[str, ...]
     sides: frozenset[tuple[int, int]]
     negations: int
     asks: frozenset[str]
@@ -67,7 +67,7 @@ class Facts:
                 if word in PERSONS or word not in SENTENCE_STARTERS
             ),
             content=frozenset(filter(_carries_meaning, own)),
-            places=_places(text),
+            steps=("", *map(str.lower, _STEP.findall(text))),
             sides=frozenset(_sides(text, stems | own)).union(precise_sides(text, own)),
             negations=_negations(text, words),
             asks=frozenset(_KINDS[found.lastgroup or ""] for found in _ASKS.finditer(text)),
@@ -79,17 +79,13 @@ class Facts:
         parts = [*parts]
         if len(parts) == 1:
             return parts[0]
-        places: dict[str, frozenset[str]] = {}
-        for part in parts:
-            for word, before in part.places.items():
-                places[word] = places[word] | before if word in places else before
         return cls(
             hard=frozenset().union(*(part.hard for part in parts)),
             words=frozenset().union(*(part.words for part in parts)),
             stems=frozenset().union(*(part.stems for part in parts)),
             order=tuple(word for part in parts for word in part.order),
             content=frozenset().union(*(part.content for part in parts)),
-            places=places,
+            steps=tuple(word for part in parts for word in part.steps),
             sides=frozenset().union(*(part.sides for part in parts)),
             negations=sum(part.negations for part in parts),
             asks=frozenset().union(*(part.asks for part in parts)),
@@ -119,9 +115,12 @@ class Facts:
             return self._names_stay(other)
         if _is_turned_round(self.order, other.order):
             return True
-        left, came = _moves(self.places, other.places), _moves(other.places, self.places)
         named = self.hard & other.hard
         is_reworded = len(self.stems ^ other.stems) > MAX_REWORDED  # then only what has a name has its place
+        if is_reworded and len(named) < 2:
+            return False
+        places, others = _places(self.steps), _places(other.steps)
+        left, came = _moves(places, others), _moves(others, places)
         moved = [word for word in sorted(left.keys() & came) if not is_reworded or word in named]
         return any(left[one] & came[two] and left[two] & came[one] for one, two in combinations(moved, 2))
 
@@ -251,11 +250,12 @@ def _names(sentence: str) -> Iterator[str]:
             yield word.removesuffix("'s").rstrip("-").lower()
 
 
-def _places(text: str) -> Mapping[str, frozenset[str]]:
+def _places(steps: Sequence[str]) -> Mapping[str, frozenset[str]]:
     """What each word follows; of Chinese, each sign."""
     places: dict[str, frozenset[str]] = {}
-    for before, word in pairwise(["", *map(str.lower, _STEP.findall(text))]):
-        places[word] = places[word] | {before} if word in places else frozenset((before,))
+    for before, word in pairwise(steps):
+        if word:
+            places[word] = places[word] | {before} if word in places else frozenset((before,))
     return places
 
 
@@ -307,6 +307,8 @@ def _opposed() -> Mapping[str, list[tuple[int, int]]]:
 
 
 def _differ_on_a_shared_axis(one: frozenset[tuple[int, int]], other: frozenset[tuple[int, int]]) -> bool:
+    if not one or not other or one == other:
+        return False
     shared = {axis for axis, _ in one} & {axis for axis, _ in other}
     return {pair for pair in one if pair[0] in shared} != {pair for pair in other if pair[0] in shared}
 
@@ -323,7 +325,8 @@ def _negations(text: str, words: Sequence[str]) -> int:
 def _is_prefixed_opposite(stems: frozenset[str], others: frozenset[str]) -> bool:
     """Whether one text has "lock" where the other has "unlock" instead."""
     here, there = stems - others, others - stems
-    return any(word.removeprefix(prefix) in here for word in there for prefix in OPPOSITE_PREFIXES if len(word) > 4)
+    prefixed = [word for word in there if len(word) > 4 and word.startswith(OPPOSITE_PREFIXES)] if here else []
+    return any(word.removeprefix(prefix) in here for word in prefixed for prefix in OPPOSITE_PREFIXES)
 
 
 def stem(word: str) -> str:
