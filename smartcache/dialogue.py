@@ -277,9 +277,12 @@ def stands_alone(question: str, read: Callable[[str], Facts] = Facts.of) -> bool
         return False
     if not question.isascii() and CHINESE_ANAPHORA.search(question):
         return False
-    spoken = _CAPITAL_INSIDE.sub(" ", NOT_ANAPHORA.sub(" ", question))
-    if ELLIPTIC_START.search(question) or ANAPHORA.search(spoken):
+    if ELLIPTIC_START.search(question):
         return False
+    if ANAPHORA.search(question) or "example" in question.lower():  # with no word that points, none is left of them
+        spoken = _CAPITAL_INSIDE.sub(" ", NOT_ANAPHORA.sub(" ", question))
+        if ANAPHORA.search(spoken):
+            return False
     if not question.isascii() and any("\u4e00" <= letter <= "\u9fff" for letter in question):
         return len(question) >= 8
     facts = read(question)

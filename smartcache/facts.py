@@ -70,7 +70,7 @@ class Facts:
             steps=("", *map(str.lower, _STEP.findall(text))),
             sides=frozenset(_sides(text, stems | own)).union(precise_sides(text, own)),
             negations=_negations(text, words),
-            asks=frozenset(_KINDS[found.lastgroup or ""] for found in _ASKS.finditer(text)),
+            asks=_asks(text),
         )
 
     @classmethod
@@ -163,6 +163,11 @@ class ReadTexts:
     def clear(self) -> None:
         with self._lock:
             self._facts.clear()
+
+
+def asks_of(text: str) -> frozenset[str]:
+    """What a text asks for, as in its Facts."""
+    return _asks(_plain(text))
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -311,6 +316,10 @@ def _differ_on_a_shared_axis(one: frozenset[tuple[int, int]], other: frozenset[t
         return False
     shared = {axis for axis, _ in one} & {axis for axis, _ in other}
     return {pair for pair in one if pair[0] in shared} != {pair for pair in other if pair[0] in shared}
+
+
+def _asks(text: str) -> frozenset[str]:
+    return frozenset(_KINDS[found.lastgroup or ""] for found in _ASKS.finditer(text))
 
 
 def _negations(text: str, words: Sequence[str]) -> int:
