@@ -76,19 +76,19 @@ class Facts:
     @classmethod
     def joined(cls, parts: Iterable[Facts]) -> Facts:
         """The facts of several texts, one after the other."""
-        parts = [*parts]
+        parts = [part for part in parts if part.steps]
         if len(parts) == 1:
             return parts[0]
         return cls(
-            hard=frozenset().union(*(part.hard for part in parts)),
-            words=frozenset().union(*(part.words for part in parts)),
-            stems=frozenset().union(*(part.stems for part in parts)),
-            order=tuple(word for part in parts for word in part.order),
-            content=frozenset().union(*(part.content for part in parts)),
-            steps=tuple(word for part in parts for word in part.steps),
-            sides=frozenset().union(*(part.sides for part in parts)),
-            negations=sum(part.negations for part in parts),
-            asks=frozenset().union(*(part.asks for part in parts)),
+            hard=frozenset().union(*[part.hard for part in parts]),
+            words=frozenset().union(*[part.words for part in parts]),
+            stems=frozenset().union(*[part.stems for part in parts]),
+            order=tuple([word for part in parts for word in part.order]),
+            content=frozenset().union(*[part.content for part in parts]),
+            steps=tuple([word for part in parts for word in part.steps]),
+            sides=frozenset().union(*[part.sides for part in parts]),
+            negations=sum([part.negations for part in parts]),
+            asks=frozenset().union(*[part.asks for part in parts]),
         )
 
     @property

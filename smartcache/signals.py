@@ -239,8 +239,8 @@ def _asks(question: str) -> str:
     """What kind of answer a question wants: when, where, who …, "yes or no", or "" where its words do not say."""
     if _YES_OR_NO.match(question):
         return "yes or no"
-    found = _ASKING.search(question)
-    return found.lastgroup or "" if found else ""
+    found = [(match.start(), kind) for kind, pattern in _ASKING if (match := pattern.search(question))]
+    return min(found, key=lambda one: one[0])[1] if found else ""
 
 
 def _apart(asked: str, other: str) -> int:
@@ -253,16 +253,17 @@ def _apart(asked: str, other: str) -> int:
     return 2 if "what" in (asked, other) and "yes or no" not in (asked, other) else 3
 
 
-_ASKING = re.compile(  # what begins first, and of two that begin at one place the first of these
-    r"""\b(?=[wh])(?:
-        (?P<how_many>how\ (?:many|much)\b|what\ (?:number|amount|price|cost)\b)
-        |(?P<when>when\b|(?:what|which)\ (?:time|year|date|day|month)\b|how\ (?:long|old)\b)
-        |(?P<where>where\b|(?:what|which)\ (?:place|city|country|town|location)\b)
-        |(?P<who>who(?:m|se)?\b|(?:what|which)\ person\b)
-        |(?P<why>why\b|how\ come\b|what\ (?:reason|cause|caused)\b)
-        |(?P<how>how\b)
-        |(?P<what>wh(?:at|ich)\b))""",
-    re.I | re.X,
+_ASKING = tuple(
+    (kind, re.compile(pattern, re.I))
+    for kind, pattern in (
+        ("how many", r"\bhow (?:many|much)\b|\bwhat (?:number|amount|price|cost)\b"),
+        ("when", r"\bwhen\b|\b(?:what|which) (?:time|year|date|day|month)\b|\bhow (?:long|old)\b"),
+        ("where", r"\bwhere\b|\b(?:what|which) (?:place|city|country|town|location)\b"),
+        ("who", r"\bwho(?:m|se)?\b|\b(?:what|which) person\b"),
+        ("why", r"\bwhy\b|\bhow come\b|\bwhat (?:reason|cause|caused)\b"),
+        ("how", r"\bhow\b"),
+        ("what", r"\bwh(?:at|ich)\b"),
+    )
 )
 _GOES_ON = re.compile(
     r"\b(?:next|then|afterwards?|later|previous(?:ly)?|again)\W*$"
