@@ -158,6 +158,7 @@ class SemanticIndex:
         for id, key, created_at, dialogue, raw in self._entries.dialogues(unknown):
             with suppress(ValueError):  # damaged: `by_id` sets it aside
                 case = Case(Told(dialogue_from(dialogue, self._read_text)), State.from_bytes(raw, dimension))
+                _ = case.state.vector
                 found[id] = _Kept(key, partition, created_at, case)
         with self._lock:
             cases.update((id, found[id]) for id in unknown if id in found)

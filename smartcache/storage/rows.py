@@ -83,8 +83,14 @@ def entry_from(
 
 def dialogue_from(column: str, read: Callable[[str], Facts] = Facts.of) -> Dialogue:
     """Raises ValueError where the column holds none."""
-    history, question = json.loads(column)
-    return Dialogue(tuple((role, said) for role, said in history), question, read)
+    try:
+        history, question = json.loads(column)
+        told = Dialogue(tuple((role, said) for role, said in history), question, read)
+    except TypeError as error:
+        raise ValueError(f"{error}: no dialogue") from error
+    if not all(isinstance(text, str) for text in (question, *(part for turn in told.history for part in turn))):
+        raise ValueError("a turn of it is no text")
+    return told
 
 
 def _checksum(parts: Iterable[str | bytes | None]) -> str:
