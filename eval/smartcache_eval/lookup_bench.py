@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -72,10 +73,13 @@ def lookup_figures(sizes: Sequence[int] = SIZES) -> Iterator[Figure]:
     """Of questions under two turns of history, half of them in the words they were stored with but for one."""
     learned = Learned.bundled()
     for size in sizes:
-        embedder = WordVectors(learned.embedder if learned else "words")
+        embedder, others = WordVectors(learned.embedder if learned else "words"), {*threading.enumerate()}
         with SmartCache.open(embedder=embedder, max_entries=size, max_bytes=2**34) as cache:
             for number in range(size):
                 cache.store(_request(number, ASKED), Answer(f"About {number}.", frozenset(), finish_reason="stop"))
+            _seconds(cache, embedder, 0)
+            for thread in {*threading.enumerate()} - others:
+                thread.join()  # the first lookup has begun to sort the vectors into lists
             took = sorted(_seconds(cache, embedder, number * (size // LOOKUPS)) for number in range(LOOKUPS))
             hits, load = cache.stats().hits, os.getloadavg()[0]
         conditions = f"{LOOKUPS:,} lookups in turn, {hits} of them hits, embedding left out; load {load:.1f}"
