@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from smartcache.facts import stem
+from smartcache.stems import stem
 from smartcache.wording import ASKING, LIGHT_WORDS, POINTING
 
 

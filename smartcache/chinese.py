@@ -49,7 +49,9 @@ class Asking:
         is too much to read."""
         if len(question) > MAX_LETTERS or max(map(len, history), default=0) > MAX_SAID_LETTERS:
             return None
-        *stated, last = _clauses(question) if is_chinese(question) else [""]
+        if not is_chinese(question):
+            return None
+        *stated, last = _clauses(question)
         said = (*history, *stated)
         named, about, rest = _taken_apart(last)
         if not about:
@@ -80,7 +82,7 @@ class Asking:
 
 
 def is_chinese(text: str) -> bool:
-    return any("\u4e00" <= letter <= "\u9fff" for letter in text)
+    return not text.isascii() and any("\u4e00" <= letter <= "\u9fff" for letter in text)
 
 
 def focus(one: str, other: str) -> tuple[str, str] | None:

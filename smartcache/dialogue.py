@@ -11,9 +11,10 @@ from typing import Any
 
 from smartcache.chinese import Asking, is_chinese, same_but_small_talk
 from smartcache.embedding import Embedder, RememberedVectors
-from smartcache.facts import Facts, content_words, stem
+from smartcache.facts import Facts, content_words
 from smartcache.keys import canonical, digest
 from smartcache.repair import mended, plainly
+from smartcache.stems import stem
 from smartcache.telling import QUESTION, sentences
 from smartcache.types import Request, Turn
 from smartcache.wording import ANAPHORA, CHINESE_ANAPHORA, ELLIPTIC_START, NOT_ANAPHORA
@@ -61,7 +62,9 @@ class Dialogue:
 
     def facts_of(self, *texts: str) -> Facts:
         """The facts of some of the turns, one after the other; each is read once."""
-        return Facts.joined(self._read(text) for text in texts)
+        if texts not in self._joined:
+            self._joined[texts] = Facts.joined(map(self._read, texts))
+        return self._joined[texts]
 
     def _tells(self, text: str) -> bool:
         known = self._read(text)
@@ -77,6 +80,10 @@ class Dialogue:
         return {}
 
     @cached_property
+    def _joined(self) -> dict[tuple[str, ...], Facts]:
+        return {}
+
+    @cached_property
     def asking(self) -> Asking | None:
         """The question taken apart, where it is Chinese and asks for a property of something."""
         return Asking.of([text for _, text in self.history], self.question)
@@ -88,7 +95,7 @@ class Dialogue:
     @cached_property
     def stands_alone(self) -> bool:
         """Whether the question means the same whatever was said before. In doubt it does not."""
-        if not stands_alone(self.question) or any(
+        if not self.question_stands_alone or any(
             role == "user" and _INSTRUCTS.match(text) for role, text in self.history
         ):
             return False
@@ -105,6 +112,11 @@ class Dialogue:
         ):
             return False  # "What is the dog tax?", after "I have two dogs"
         return not self._other_names or (tells_its_subject and not _OF_THE_OTHER.search(self.question))
+
+    @cached_property
+    def question_stands_alone(self) -> bool:
+        """Whether it would, had nothing been said before."""
+        return stands_alone(self.question, self._read)
 
     @property
     def _has_stated(self) -> bool:
@@ -265,20 +277,24 @@ def unseen_reason(dialogue: Dialogue, turns: Sequence[Turn], vectors: Remembered
     return None
 
 
-def stands_alone(question: str) -> bool:
+def stands_alone(question: str, read: Callable[[str], Facts] = Facts.of) -> bool:
     """Whether a question can be understood without what was said before. In doubt it cannot."""
     if len(question) > MAX_LETTERS:
         return False
     if not question.isascii() and CHINESE_ANAPHORA.search(question):
         return False
-    spoken = _CAPITAL_INSIDE.sub(" ", NOT_ANAPHORA.sub(" ", question))
-    if ELLIPTIC_START.search(question) or ANAPHORA.search(spoken):
+    if ELLIPTIC_START.search(question):
         return False
+    if ANAPHORA.search(question) or "example" in question.lower():  # with no word that points, none is left of them
+        spoken = _CAPITAL_INSIDE.sub(" ", NOT_ANAPHORA.sub(" ", question))
+        if ANAPHORA.search(spoken):
+            return False
     if not question.isascii() and any("\u4e00" <= letter <= "\u9fff" for letter in question):
         return len(question) >= 8
-    if Facts.of(question).names:
+    facts = read(question)
+    if facts.names:
         return True
-    words = [word for word in content_words(question) if not word[0].isdigit()]
+    words = [word for word in facts.content if not word[0].isdigit()]
     return len(words) >= (4 if _DEFINITE.search(question) else 3)
 
 
@@ -290,8 +306,8 @@ _PLACED = re.compile(
     re.I,
 )
 _INSTRUCTS = re.compile(
-    r"^\W*(?:please |from now on,? |always |never |do not |don't )*(?:answer|reply|respond|speak|talk|write|explain|keep|be|use|format"
-    r"|translate|act|pretend|give)\b",
+    r"^\W*(?:please |from now on,? |always |never |do not |don't )*"
+    r"(?:answer|reply|respond|speak|talk|write|explain|keep|be|use|format|translate|act|pretend|give)\b",
     re.I,
 )
 _REPLY = re.compile(

@@ -7,16 +7,15 @@ import threading
 import unicodedata
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations, pairwise
 
 from smartcache.precise import PASSIVE, precise_facts, precise_sides, units_apart
+from smartcache.stems import is_a_form, stem
+from smartcache.word_order import exchanged, is_turned_round
 from smartcache.wording import (
-    ALIGNING,
     ANTONYMS,
-    ARTICLES,
     CHINESE_ANTONYMS,
     CHINESE_NEGATION,
     CHINESE_NOT_NEGATION,
@@ -29,6 +28,8 @@ from smartcache.wording import (
     SENTENCE_STARTERS,
 )
 
+MAX_REWORDED = 4  # stems that one of two texts has and the other has not; beyond, only names have their place
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -36,9 +37,9 @@ class Facts:
 
     `hard`: numbers, identifiers, quoted strings and the words of names, in small letters. `words`: every word of the
     text, so that a name written small still counts as mentioned; `stems`: theirs; `order`: those of the words that
-    carry content, as they come. `content`: the words that carry meaning. `places`: what each word follows. `sides`:
-    (axis, side) of each opposite, as in open / closed. `negations`: how many. `asks`: when, where, who, where the
-    question says so.
+    carry content, as they come. `content`: the words that carry meaning. `steps`: every word, Chinese sign and sign of
+    an operation as they come, after "". `sides`: (axis, side) of each opposite, as in open / closed. `negations`: how
+    many. `asks`: when, where, who, where the question says so.
     """
 
     hard: frozenset[str]
@@ -46,50 +47,50 @@ class Facts:
     stems: frozenset[str]
     order: tuple[str, ...]
     content: frozenset[str]
-    places: Mapping[str, frozenset[str]]
+    steps: tuple[str, ...]
     sides: frozenset[tuple[int, int]]
     negations: int
     asks: frozenset[str]
 
     @classmethod
     def of(cls, text: str) -> Facts:
+        """Most texts have no digit, no quote and no denial: where a search cannot find anything, it is not made."""
         text = _plain(text)
         words = [word.lower() for word in _WORD.findall(text)]
-        stems, own = frozenset(map(stem, words)), frozenset(words)
+        stemmed, own = [*map(stem, words)], frozenset(words)
+        stems, numbers = frozenset(stemmed), frozenset(map(_number, own & NUMBER_WORDS.keys()))
         return cls(
-            hard=frozenset(_hard(text)) | frozenset(precise_facts(text, own)),
-            words=own | frozenset(_number(word) for word in words if word in NUMBER_WORDS),
+            hard=numbers.union(_hard(text), precise_facts(text, own)),
+            words=own | numbers,
             stems=stems,
             order=tuple(
-                PERSONS.get(word) or stem(word) for word in words if word in PERSONS or word not in SENTENCE_STARTERS
+                PERSONS.get(word) or stem
+                for word, stem in zip(words, stemmed, strict=True)
+                if word in PERSONS or word not in SENTENCE_STARTERS
             ),
-            content=frozenset(filter(_carries_meaning, words)),
-            places=_places(text),
+            content=frozenset(filter(_carries_meaning, own)),
+            steps=("", *map(str.lower, _STEP.findall(text))),
             sides=frozenset(_sides(text, stems | own)).union(precise_sides(text, own)),
-            negations=_negations(text),
-            asks=frozenset(kind for pattern, kind in _ASKS if pattern.search(text)),
+            negations=_negations(text, words),
+            asks=_asks(text),
         )
 
     @classmethod
     def joined(cls, parts: Iterable[Facts]) -> Facts:
         """The facts of several texts, one after the other."""
-        parts = [*parts]
+        parts = [part for part in parts if part.steps]
         if len(parts) == 1:
             return parts[0]
-        places: dict[str, frozenset[str]] = {}
-        for part in parts:
-            for word, before in part.places.items():
-                places[word] = places.get(word, frozenset()) | before
         return cls(
-            hard=frozenset().union(*(part.hard for part in parts)),
-            words=frozenset().union(*(part.words for part in parts)),
-            stems=frozenset().union(*(part.stems for part in parts)),
-            order=tuple(word for part in parts for word in part.order),
-            content=frozenset().union(*(part.content for part in parts)),
-            places=places,
-            sides=frozenset().union(*(part.sides for part in parts)),
-            negations=sum(part.negations for part in parts),
-            asks=frozenset().union(*(part.asks for part in parts)),
+            hard=frozenset().union(*[part.hard for part in parts]),
+            words=frozenset().union(*[part.words for part in parts]),
+            stems=frozenset().union(*[part.stems for part in parts]),
+            order=tuple([word for part in parts for word in part.order]),
+            content=frozenset().union(*[part.content for part in parts]),
+            steps=tuple([word for part in parts for word in part.steps]),
+            sides=frozenset().union(*[part.sides for part in parts]),
+            negations=sum([part.negations for part in parts]),
+            asks=frozenset().union(*[part.asks for part in parts]),
         )
 
     @property
@@ -105,7 +106,7 @@ class Facts:
         stemmed = stem(fact)
         if not fact.isalpha() or stemmed not in self.stems:
             return False
-        return any(_is_a_form(fact, word, word in self.hard) for word in self.words if stem(word) == stemmed)
+        return any(is_a_form(fact, word, word in self.hard) for word in self.words if stem(word) == stemmed)
 
     def agree(self, other: Facts) -> bool:
         """Whether each text mentions every hard fact of the other."""
@@ -120,13 +121,11 @@ class Facts:
         what joins them, as in "A bites B" and "B bites A"."""
         if (PASSIVE in self.sides) != (PASSIVE in other.sides):
             return self._names_stay(other)
-        if _is_turned_round(self.order, other.order):
+        if is_turned_round(self.order, other.order):
             return True
-        left, came = _moves(self.places, other.places), _moves(other.places, self.places)
-        named = self.hard & other.hard
-        is_reworded = len(self.stems ^ other.stems) > MAX_REWORDED  # then only what has a name has its place
-        moved = [word for word in sorted(left.keys() & came) if not is_reworded or word in named]
-        return any(left[one] & came[two] and left[two] & came[one] for one, two in combinations(moved, 2))
+        is_reworded = len(self.stems ^ other.stems) > MAX_REWORDED
+        named = frozenset(map(stem, self.hard & other.hard))
+        return exchanged(self.steps, other.steps, named if is_reworded else None)
 
     def _names_stay(self, other: Facts) -> bool:
         """Whether two names stay in their order, though one "defeated" and the other "was defeated by"."""
@@ -169,6 +168,11 @@ class ReadTexts:
             self._facts.clear()
 
 
+def asks_of(text: str) -> frozenset[str]:
+    """What a text asks for, as in its Facts."""
+    return _asks(_plain(text))
+
+
 def content_words(text: str) -> frozenset[str]:
     """The words that carry meaning: not the ones that any sentence may start with, names and numbers among them."""
     return frozenset(word for word in map(str.lower, _WORD.findall(_plain(text))) if _carries_meaning(word))
@@ -178,11 +182,10 @@ def _carries_meaning(word: str) -> bool:
     return word not in SENTENCE_STARTERS and (len(word) > 2 or not word.isascii())
 
 
-MAX_REWORDED = 4  # stems that one of two texts has and the other has not
-
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "`": '"'})
 _WORD = re.compile(r"[^\W_]+(?:[-'_.][^\W_]+)*")
-_LONG = re.compile(r"[!-~]{200,}")
+MIN_CUT = 200  # letters without a space
+_LONG = re.compile(rf"[!-~]{{{MIN_CUT},}}")
 _ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
 _QUOTED = re.compile(r'"([^"\n]{1,80})"|«([^»\n]{1,80})»|《([^》\n]{1,80})》|「([^」\n]{1,80})」')
 _ADDRESS = re.compile(
@@ -201,37 +204,50 @@ _SIGNS = frozenset(("So", "Sc", "No"))  # emoji, currencies, fractions: an embed
 _STEP = re.compile(r"[\u3400-\u9fff\u3040-\u30ff]|[^\W_]+(?:[-'_.][^\W_]+)*|[-+*/×÷^<>=]+")
 _SENTENCE = re.compile(r"(?<=[.!?。！？:;\n])\s*")
 _NAME = re.compile(r"[A-Z][\w&'-]*|[A-Z]{2,}")
-_ASKS = [(re.compile(rf"\b(?:{pattern})\b", re.I), kind) for pattern, kind in INTERROGATIVES]
+_KINDS = {f"kind{n}": kind for n, (_, kind) in enumerate(INTERROGATIVES)}
+_ASKS = re.compile(  # no two of them begin at one place
+    rf"\b(?=[wh])(?:{'|'.join(f'(?P<kind{n}>{asks})' for n, (asks, _) in enumerate(INTERROGATIVES))})\b", re.I
+)
+_DIGIT = re.compile(r"\d")
+_MARKED = re.compile(r"[\d_$@#]|[a-z][A-Z]")  # without any of these there is no identifier
 
 
 def _plain(text: str) -> str:
     """The text without accents, with plain apostrophes, and its units apart from their numbers. What is longer than any
     word is cut, and told apart by its checksum."""
-    text = _LONG.sub(lambda long: f"{long[0][:40]}_{zlib.crc32(long[0].encode('utf-8', 'replace')):x}", text)
-    text = text.translate(_APOSTROPHES)
-    if not text.isascii():
-        text = _ACCENTS.sub("", unicodedata.normalize("NFD", text))
+    if len(text) >= MIN_CUT:
+        text = _LONG.sub(lambda long: f"{long[0][:40]}_{zlib.crc32(long[0].encode('utf-8', 'replace')):x}", text)
+    if text.isascii():
+        text = text.replace("`", '"')
+    else:
+        text = _ACCENTS.sub("", unicodedata.normalize("NFD", text.translate(_APOSTROPHES)))
         text = unicodedata.normalize("NFC", text)
-    return units_apart(text)
+    return units_apart(text) if _DIGIT.search(text) else text
 
 
 def _hard(text: str) -> Iterator[str]:
-    for groups in _QUOTED.findall(text):
-        yield from (word.lower() for word in _WORD.findall("".join(groups)))
-    for pattern in (_ADDRESS, _IDENTIFIER):
-        yield from (found.lower() for found in pattern.findall(text))
-    yield from map(_number, _NUMBER.findall(text))
-    yield from (letter for letter in text if not letter.isascii() and unicodedata.category(letter) in _SIGNS)
-    yield from _OPERATION.findall(text)
-    yield from (_number(word) for word in map(str.lower, _WORD.findall(text)) if word in NUMBER_WORDS)
+    if '"' in text or not text.isascii():
+        for groups in _QUOTED.findall(text):
+            yield from (word.lower() for word in _WORD.findall("".join(groups)))
+        yield from (letter for letter in text if not letter.isascii() and unicodedata.category(letter) in _SIGNS)
+    if "/" in text or "@" in text or "www." in text:
+        yield from (found.lower() for found in _ADDRESS.findall(text))
+    if _MARKED.search(text):
+        yield from (found.lower() for found in _IDENTIFIER.findall(text))
+    if _DIGIT.search(text):
+        yield from map(_number, _NUMBER.findall(text))
+        yield from _OPERATION.findall(text)
     for sentence in _SENTENCE.split(text):
-        yield from _names(sentence)
+        if not sentence.islower():
+            yield from _names(sentence)
 
 
 def _names(sentence: str) -> Iterator[str]:
     """Words with a capital, except the first of a sentence where nothing else tells that it is a name."""
     words = sentence.split()
     for place, raw in enumerate(words):
+        if raw.islower():
+            continue
         word = raw.strip(".,;:!?()[]{}\"'“”«»…")
         if not (_NAME.fullmatch(word) and word.lower() not in SENTENCE_STARTERS):
             continue
@@ -240,37 +256,11 @@ def _names(sentence: str) -> Iterator[str]:
             yield word.removesuffix("'s").rstrip("-").lower()
 
 
-def _places(text: str) -> Mapping[str, frozenset[str]]:
-    """What each word follows, articles aside, by their stems; of Chinese, each sign."""
-    places: dict[str, set[str]] = {}
-    words = (word for word in map(str.lower, _STEP.findall(text)) if word not in ARTICLES)
-    for before, word in pairwise(["", *words]):
-        places.setdefault(word if word in SENTENCE_STARTERS else stem(word), set()).add(before)
-    return {word: frozenset(before) for word, before in places.items()}
-
-
-def _moves(places: Mapping[str, frozenset[str]], others: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
-    """What a word that carries meaning follows here and not there, where both have it; what is lined up with others
-    ("A and B") may stand in any order."""
-    words = (places.keys() & others.keys()) - SENTENCE_STARTERS - ALIGNING
-    moved = {word: places[word] - others[word] for word in words}
-    return {word: before for word, before in moved.items() if before and before.isdisjoint(ALIGNING)}
-
-
-def _is_turned_round(order: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether two of the same words, not side by side, are exchanged and all others stay."""
-    moved = [place for place, pair in enumerate(zip(order, other, strict=False)) if pair[0] != pair[1]]
-    if len(order) != len(other) or len(moved) != 2:
-        return False
-    first, last = moved
-    return last - first > 1 and (order[first], order[last]) == (other[last], other[first])
-
-
 def _number(found: str) -> str:
     plain = NUMBER_WORDS.get(found, found).replace("−", "-").replace(" ", "")
-    if re.fullmatch(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?%?", plain):
+    if "," in plain and re.fullmatch(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?%?", plain):
         plain = plain.replace(",", "")
-    return re.sub(r"\.0+(?=%|$)", "", plain)
+    return re.sub(r"\.0+(?=%|$)", "", plain) if "." in plain else plain
 
 
 def _sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]:
@@ -298,36 +288,27 @@ def _opposed() -> Mapping[str, list[tuple[int, int]]]:
 
 
 def _differ_on_a_shared_axis(one: frozenset[tuple[int, int]], other: frozenset[tuple[int, int]]) -> bool:
+    if not one or not other or one == other:
+        return False
     shared = {axis for axis, _ in one} & {axis for axis, _ in other}
     return {pair for pair in one if pair[0] in shared} != {pair for pair in other if pair[0] in shared}
 
 
-def _negations(text: str) -> int:
-    words = [word.lower() for word in _WORD.findall(NOT_NEGATION.sub(" ", text))]
+def _asks(text: str) -> frozenset[str]:
+    return frozenset(_KINDS[found.lastgroup or ""] for found in _ASKS.finditer(text))
+
+
+def _negations(text: str, words: Sequence[str]) -> int:
+    """How many. `words`: of the text, in small letters."""
+    small = text.lower()
+    if "no" in small or "n't" in small:  # otherwise NOT_NEGATION finds nothing
+        words = [word.lower() for word in _WORD.findall(NOT_NEGATION.sub(" ", text))]
     english: int = sum(word in NEGATIONS or word.endswith("n't") for word in words)
-    return english + len(CHINESE_NEGATION.findall(CHINESE_NOT_NEGATION.sub("", text)))
+    return english if text.isascii() else english + len(CHINESE_NEGATION.findall(CHINESE_NOT_NEGATION.sub("", text)))
 
 
 def _is_prefixed_opposite(stems: frozenset[str], others: frozenset[str]) -> bool:
     """Whether one text has "lock" where the other has "unlock" instead."""
     here, there = stems - others, others - stems
-    return any(word.removeprefix(prefix) in here for word in there for prefix in OPPOSITE_PREFIXES if len(word) > 4)
-
-
-def _is_a_form(name: str, word: str, is_named: bool) -> bool:
-    """Whether two words of one stem are one word; where both are names, its plural alone is."""
-    short, long = sorted((name, word), key=len)
-    if long == f"{short}es":
-        return short.endswith(("s", "x", "z", "ch", "sh", "o"))
-    return long == f"{short}s" or not is_named
-
-
-def stem(word: str) -> str:
-    """A crude stem, enough to see `opened` as `open` and `stopping` as `stop`."""
-    for suffix in ("ing", "ed", "es", "s"):
-        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
-            word = word.removesuffix(suffix)
-            break
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lse":
-        word = word[:-1]
-    return word.removesuffix("e") if len(word) > 3 else word
+    prefixed = [word for word in there if len(word) > 4 and word.startswith(OPPOSITE_PREFIXES)] if here else []
+    return any(word.removeprefix(prefix) in here for word in prefixed for prefix in OPPOSITE_PREFIXES)

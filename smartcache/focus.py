@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from smartcache.facts import Facts, stem
+from smartcache.facts import asks_of
+from smartcache.stems import stem
 from smartcache.wording import ASKING, LIGHT_WORDS, POINTING
 
 LONG_FRAME_WORDS = 8  # a frame as long as this is a template, or a question but for one addition
@@ -31,8 +32,8 @@ def focus(one: str, other: str) -> tuple[str, str] | None:
         return None
     if frame < LONG_FRAME_WORDS and (not all(weighty) or frame < max(len(left), len(right))):
         return None
-    asks = Facts.of(" ".join(left)).asks
-    if asks and asks == Facts.of(" ".join(right)).asks:
+    asks = asks_of(" ".join(left))
+    if asks and asks == asks_of(" ".join(right)):
         return None
     return " ".join(left), " ".join(right)
 
@@ -61,7 +62,7 @@ def unnamed(one: str, other: str, names: frozenset[str]) -> tuple[str, str] | No
         " ".join(word for word in text.split() if _plain(word).removesuffix("'s").removesuffix("’s") not in names)
         for text in (one, other)
     )
-    same_kind = Facts.of(left).asks == Facts.of(right).asks
+    same_kind = asks_of(left) == asks_of(right)
     said, also_said = (_weighty(text.split()) - (ASKING if same_kind else frozenset()) for text in (left, right))
     return None if said <= also_said or also_said <= said else (left, right)
 

@@ -32,6 +32,10 @@ _AXES = tuple(
     )
 )
 FIRST_AXIS = 10_000  # above all others
+_SIDES = {
+    word: [(axis, sides[word]) for axis, sides in enumerate(_AXES, start=FIRST_AXIS) if word in sides]
+    for word in {word for sides in _AXES for word in sides}
+}
 
 _UNITS = tuple("am pm kg km cm mm kb mb gb tb ms mph ghz mhz min hr hrs".split())
 _UNIT = re.compile(rf"(?<![\w.])(\d+(?:\.\d+)?)({'|'.join(_UNITS)})\b", re.I)
@@ -47,6 +51,8 @@ _CODE = re.compile(
     r"|(?<!\w)(?:\+\+|--)\w+|\b\w+(?:\+\+|--)(?!\w)|\b[A-Za-z][+#]+(?!\w)"  # ++x, x++, C#
     r"|\b\w+(?=\(\))|(?<!\w)\*{1,2}\w+"  # strip(), **kwargs
 )
+_DIGIT = re.compile(r"\d")
+_SIGN = re.compile(r"[-=<>!&|+*/%~^#(]")  # without any of these there is no code
 _OBJECT = re.compile(r"\bwhom?\s+(?:did|does|do)\b", re.I)  # "Who did A buy?"
 _SUBJECT = re.compile(  # "Who bought A?"
     r"\bwho\s+(?!(?:did|does|do|is|are|was|were|has|have|had|will|would|can|could|should|may|might|else|to)\b)\w+"
@@ -65,19 +71,22 @@ def units_apart(text: str) -> str:
 
 def precise_facts(text: str, words: frozenset[str]) -> Iterator[str]:
     """Signs of code as they are written; ordinals, parts and Roman numbers. `words`: of the text, in small letters."""
-    if not text.isalpha():
+    if _SIGN.search(text):
         yield from _CODE.findall(text)
     yield from words & _ORDINALS
     yield from words & _PARTS
-    if _SECOND.search(text):
+    small, is_ascii = text.lower(), text.isascii()  # of other letters some count as one of these in another case
+    if ("second" in small or not is_ascii) and _SECOND.search(text):
         yield "2nd"
-    yield from (found.lower() for found in _ROMAN.findall(text))
+    if not is_ascii or " i" in small or " v" in small:
+        yield from (found.lower() for found in _ROMAN.findall(text))
 
 
 def precise_sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]:
     """(axis, side) of each word that is one of a kind, as Monday is of the days; and of "who", whether it asks for who
     does something or for whom it is done to."""
-    yield from ((_MEASURES, _UNITS.index(unit.lower().replace("hrs", "hr"))) for unit in _MEASURED.findall(text))
+    if _DIGIT.search(text):
+        yield from ((_MEASURES, _UNITS.index(unit.lower().replace("hrs", "hr"))) for unit in _MEASURED.findall(text))
     if "who" in words or "whom" in words:
         if _OBJECT.search(text):
             yield FIRST_AXIS - 2, 0
@@ -85,5 +94,5 @@ def precise_sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]
             yield FIRST_AXIS - 2, 1
     if "by" in words and _PASSIVE.search(text):
         yield PASSIVE
-    for axis, sides in enumerate(_AXES, start=FIRST_AXIS):
-        yield from ((axis, sides[word]) for word in words & sides.keys())
+    for word in words & _SIDES.keys():
+        yield from _SIDES[word]

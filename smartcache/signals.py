@@ -8,9 +8,10 @@ from functools import cached_property
 
 from smartcache.asks import asks, aspects, goes_on, kinds_apart
 from smartcache.dialogue import Dialogue, replies
-from smartcache.facts import Facts, stem
+from smartcache.facts import Facts
 from smartcache.focus import weighty_stems
 from smartcache.small_words import small_words_part
+from smartcache.stems import stem
 from smartcache.telling import Sentence, stated
 
 MAX_TOLD = 2  # words of a user's case that another user need not have told

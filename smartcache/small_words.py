@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Set
 
 from smartcache.asks import direct
-from smartcache.facts import stem
+from smartcache.stems import stem
 
 MAX_OTHER = 3  # small words that one has and the other has not: with more it is another wording
 POLITE = frozenset("please pls plz kindly thanks thank hi hello hey just then so and well okay ok now".split())

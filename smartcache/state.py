@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +17,7 @@ LEARNED_ROWS = 5
 MAX_EMBEDDED = 48  # turns whose mean is taken: of a longer dialogue the last ones
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class State:
     """The vectors of a dialogue: its `question`, and the mean of the `context` it leans on by the rules (None where it
     stands alone). With a digest also `meaning`, which is the digest, `said`, the mean of all that the user said before,
@@ -72,7 +73,7 @@ class State:
         rows = [self.question, *(none if row is None else row for row in self._others)]
         return np.stack(rows).astype(np.float16).tobytes() + np.float32(self.standing).tobytes()
 
-    @property
+    @cached_property
     def vector(self) -> Vector:
         """By which the dialogue is found: one unit vector."""
         if self.meaning is not None:

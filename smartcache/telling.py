@@ -33,8 +33,8 @@ class Telling:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """What a speaker stated: its `words`, by their stems, all but the lightest; `is_choice`: a word or two ("The second",
-    "In cash"), which mean just that; `is_offered`: it takes up what was said just before."""
+    """What a speaker stated: its `words`, by their stems, all but the lightest; `is_choice`: a word or two ("The
+    second", "In cash"), which mean just that; `is_offered`: it takes up what was said just before."""
 
     text: str
     words: frozenset[str]

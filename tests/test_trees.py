@@ -51,3 +51,25 @@ def test_a_number_that_no_tree_looks_at_adds_nothing():
     row = np.array([0.0, 3.0, 99.0], np.float32)
     assert TREES.parts(row)[2] == 0
     assert TREES.score(row) == TREES.score(np.array([0.0, 3.0, -99.0], np.float32))
+
+
+@pytest.mark.parametrize("inner", [1, 7, 8, 9, 20])
+def test_a_tree_of_any_size_is_gone_down_to_the_same_leaf(inner):
+    """A row of nodes, each with a leaf to its left: the last one is at the end of the row."""
+    size = 2 * inner + 1
+    steps, nodes = np.arange(inner), np.arange(size)
+    left, right, threshold = nodes.copy(), nodes.copy(), np.zeros(size)
+    left[steps], right[steps] = inner + 1 + steps, steps + 1
+    threshold[steps] = steps
+    trees = Trees(
+        feature=np.zeros((1, size), np.int16),
+        threshold=threshold[np.newaxis].astype(np.float32),
+        left=left[np.newaxis].astype(np.int16),
+        right=right[np.newaxis].astype(np.int16),
+        value=nodes[np.newaxis].astype(np.float32),
+        start=0.0,
+        depth=inner,
+    )
+    for at in range(inner):
+        assert trees.score(np.array([at], np.float32)) == inner + 1 + at
+    assert trees.score(np.array([inner], np.float32)) == inner

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 import threading
 
@@ -51,6 +52,26 @@ def test_a_damaged_vector_hides_no_other_entry(tmp_path):
     damage(tmp_path, "state", b"123")
     with open_cache(tmp_path) as cache:
         assert cache.lookup(ask(RESET_REWORDED)) is None
+        assert cache.lookup(ask(NAME_REWORDED)).served_by == "semantic"
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("dialogue", "[["),
+        ("dialogue", "5"),
+        ("dialogue", "[[], 5]"),
+        ("dialogue", json.dumps([[], RESET_REWORDED])),
+        ("answer", "[["),
+        ("checksum", ""),
+    ],
+)
+def test_a_near_entry_that_was_changed_on_disk_is_set_aside_and_hides_no_other(tmp_path, column, value):
+    two_answers(tmp_path)
+    damage(tmp_path, column, value)
+    with open_cache(tmp_path) as cache:
+        assert cache.lookup(ask(RESET_REWORDED)) is None
+        assert set(cache.stats().troubles) == {"damaged"}
         assert cache.lookup(ask(NAME_REWORDED)).served_by == "semantic"
 
 

@@ -118,8 +118,9 @@ def _measured(part: Part, million: bool) -> Iterator[Figure]:
 
         yield from index_figures((*SIZES, MILLION) if million else SIZES)
     if part is Part.lookup:
-        from smartcache_eval.lookup_bench import lookup_figures
+        from smartcache_eval.lookup_bench import embedding_figures, lookup_figures
 
+        yield from embedding_figures()
         yield from lookup_figures()
 
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import os
+import threading
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from smartcache import Answer, Request, SmartCache, Turn
+from smartcache import Answer, Embedder, Request, SmartCache, Turn
+from smartcache.dialogue import Dialogue
+from smartcache.embedding import RememberedVectors
+from smartcache.errors import MissingExtra, MissingModel
 from smartcache.learned import Learned
+from smartcache.models import default_embedder
+from smartcache.state import State
 from smartcache_eval.figures import Figure
 
 SIZES = (1_000, 10_000, 100_000)
 LOOKUPS = 1_000
+EMBEDDINGS = 50
 DIMENSION = 384
 
 THINGS = "router camera printer lamp kettle tablet speaker heater drill scanner fridge laptop monitor battery".split()
@@ -65,15 +73,39 @@ def lookup_figures(sizes: Sequence[int] = SIZES) -> Iterator[Figure]:
     """Of questions under two turns of history, half of them in the words they were stored with but for one."""
     learned = Learned.bundled()
     for size in sizes:
-        embedder = WordVectors(learned.embedder if learned else "words")
+        embedder, others = WordVectors(learned.embedder if learned else "words"), {*threading.enumerate()}
         with SmartCache.open(embedder=embedder, max_entries=size, max_bytes=2**34) as cache:
             for number in range(size):
                 cache.store(_request(number, ASKED), Answer(f"About {number}.", frozenset(), finish_reason="stop"))
+            _seconds(cache, embedder, 0)
+            for thread in {*threading.enumerate()} - others:
+                thread.join()  # the first lookup has begun to sort the vectors into lists
             took = sorted(_seconds(cache, embedder, number * (size // LOOKUPS)) for number in range(LOOKUPS))
             hits, load = cache.stats().hits, os.getloadavg()[0]
         conditions = f"{LOOKUPS:,} lookups in turn, {hits} of them hits, embedding left out; load {load:.1f}"
         yield Figure(f"{size:,} stored: lookup p50", 1e3 * took[LOOKUPS // 2], "ms", conditions)
         yield Figure(f"{size:,} stored: lookup p99", 1e3 * took[LOOKUPS * 99 // 100], "ms", conditions)
+
+
+def embedding_figures() -> Iterator[Figure]:
+    """What a lookup leaves out above: the bundled embedder on one question, and its state; nothing where that embedder
+    is not installed."""
+    learned = Learned.bundled()
+    with suppress(MissingExtra, MissingModel):
+        embedder = default_embedder()
+        for kind, is_known in (("its two turns known", True), ("its two turns new", False)):
+            took = sorted(_embedding_seconds(embedder, learned, number, is_known) for number in range(EMBEDDINGS))
+            conditions = f"median of {EMBEDDINGS} questions, {kind}; load {os.getloadavg()[0]:.1f}"
+            yield Figure(f"question embedded, {kind}", 1e3 * took[EMBEDDINGS // 2], "ms", conditions)
+
+
+def _embedding_seconds(embedder: Embedder, learned: Learned | None, number: int, is_known: bool) -> float:
+    dialogue, vectors = Dialogue.of(_request(number, ASKED)), RememberedVectors(embedder)
+    if is_known:
+        vectors([text for _, text in dialogue.history])
+    started = perf_counter()
+    State.of(dialogue, vectors, learned.digest if learned else None)
+    return perf_counter() - started
 
 
 def _seconds(cache: SmartCache, embedder: WordVectors, number: int) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from smartcache import chinese
-from smartcache.dialogue import Dialogue, stands_alone
+from smartcache.dialogue import Dialogue
 from smartcache.embedding import RememberedVectors, Vector, cosine
 from smartcache.focus import focus, unnamed
 from smartcache.learned import Learned
@@ -114,7 +114,11 @@ def leans_on_nothing(asked: Case, stored: Case, known: Mapping[str, float]) -> b
     """Whether one asks "How old is she?" after nothing, and the other says no less after something: of such pairs
     nothing could be learned, as nobody takes one for the rewrite of the other."""
     says_more = known["shared_there"] < 1 or known["stands_least"] >= 0
-    return known["histories"] == 1 and not says_more and not _all_stand_alone(asked.dialogue, stored.dialogue)
+    return (
+        known["histories"] == 1
+        and not says_more
+        and not (asked.dialogue.question_stands_alone and stored.dialogue.question_stands_alone)
+    )
 
 
 def told_apart(asked: Case, stored: Case, known: Mapping[str, float]) -> bool:
@@ -126,10 +130,6 @@ def told_apart(asked: Case, stored: Case, known: Mapping[str, float]) -> bool:
     is_of_the_user = asked.dialogue.is_of_the_user or stored.dialogue.is_of_the_user
     tells_more = is_of_the_user and known.get("told_beside", 0) > 0
     return not known["facts_agree"] or known.get("focus", 1.0) < MIN_FOCUS or tells_more
-
-
-def _all_stand_alone(*dialogues: Dialogue) -> bool:
-    return all(stands_alone(dialogue.question) for dialogue in dialogues)
 
 
 def signals_of(

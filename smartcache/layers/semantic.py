@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from smartcache.asked import Asked
@@ -17,9 +18,11 @@ from smartcache.policy import HitPolicy
 from smartcache.signals import Signals, Told
 from smartcache.state import State
 from smartcache.storage.entries import Entries
+from smartcache.storage.rows import dialogue_from
 from smartcache.storage.vectors import VectorIndex
 
 SEARCH_ROUNDS = (16, 256)  # candidates asked for: more only where some before them were out of date
+READ_AHEAD = ((0, 1), (1, 4), (4, 16), (16, None))
 MAX_OPEN_PARTITIONS = 1_000
 MAX_CASES = 2_000  # of a partition, with all that was read from their texts
 
@@ -85,7 +88,7 @@ class SemanticIndex:
             new = [id for id, similarity in found if id not in seen and similarity >= floor]
             if found and not seen and not new:
                 refusals.append("far")
-            yield from new
+            yield from self._read_ahead(partition, new, len(state.question))
             seen.update(new)
             if len(found) < count or refusals.count("stale") + refusals.count("expired") < count // 4:
                 return
@@ -132,22 +135,38 @@ class SemanticIndex:
         kept = self._kept(partition, id, dimension)
         return None if isinstance(kept, str) else kept.case
 
+    def _read_ahead(self, partition: str, ids: Sequence[int], dimension: int) -> Iterator[int]:
+        """The ids, read from the store some at a time: the first alone, as it is mostly the last that is asked for."""
+        for start, end in READ_AHEAD:
+            self._read(partition, ids[start:end], dimension)
+            yield from ids[start:end]
+
     def _kept(self, partition: str, id: int, dimension: int) -> _Kept | str:
         """A stored dialogue, with what was read from it when it was judged before; "gone" where it is not there."""
+        if kept := self._read(partition, [id], dimension).get(id):
+            return kept
+        return "gone" if self._entries.by_id(id) is None else "exact_only"
+
+    def _read(self, partition: str, ids: Sequence[int], dimension: int) -> dict[int, _Kept]:
+        """Those of the stored dialogues that are there and whole."""
         with self._lock:
             cases = self._partitions[partition].cases if partition in self._partitions else self._open(partition).cases
-            if id in cases:
+            found = {id: cases[id] for id in ids if id in cases}
+            for id in found:
                 cases.move_to_end(id)
-                return cases[id]
-        entry = self._entries.by_id(id)
-        if entry is None or entry.state is None:
-            return "gone" if entry is None else "exact_only"
-        case = Case(Told(replace(entry.dialogue, read=self._read_text)), State.from_bytes(entry.state, dimension))
+        unknown = [id for id in ids if id not in found]
+        if not unknown:
+            return found
+        for id, key, created_at, dialogue, raw in self._entries.dialogues(unknown):
+            with suppress(ValueError):  # damaged: `by_id` sets it aside
+                case = Case(Told(dialogue_from(dialogue, self._read_text)), State.from_bytes(raw, dimension))
+                _ = case.state.vector
+                found[id] = _Kept(key, partition, created_at, case)
         with self._lock:
-            kept = cases[id] = _Kept(entry.key, partition, entry.created_at, case)
-            if len(cases) > MAX_CASES:
+            cases.update((id, found[id]) for id in unknown if id in found)
+            while len(cases) > MAX_CASES:
                 cases.popitem(last=False)
-        return kept
+        return found
 
     def forget(self, ids: Iterable[int]) -> None:
         ids = list(ids)

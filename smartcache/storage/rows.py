@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from smartcache.dialogue import Dialogue
 from smartcache.errors import DamagedStore
+from smartcache.facts import Facts
 from smartcache.knowledge import Basis
 from smartcache.storage.columns import basis_from, basis_text, from_column, refs, to_column
 from smartcache.types import Answer, ChunkRef
@@ -70,15 +71,26 @@ def entry_from(
     """The entry that a row holds. Raises DamagedStore where it is not what was stored."""
     if checksum != _checksum((key, request, partition, scope, dialogue, state, answer, basis)):
         raise DamagedStore(f"entry {id} is not what was stored; it is kept aside")
-    history, question = json.loads(dialogue)
     text, payload, finish_reason, citations, exact_only = json.loads(answer)
     rests_on = basis_from(basis)
     cited = tuple(ChunkRef(*ref) for ref in citations)
-    told = Dialogue(tuple((role, said) for role, said in history), question)
     replayed = Answer(
         text, rests_on.evidence, payload, finish_reason=finish_reason, citations=cited, exact_only=exact_only
     )
+    told = dialogue_from(dialogue)
     return Entry(key, request, partition, from_column(scope), told, state, replayed, rests_on, created_at, id)
+
+
+def dialogue_from(column: str, read: Callable[[str], Facts] = Facts.of) -> Dialogue:
+    """Raises ValueError where the column holds none."""
+    try:
+        history, question = json.loads(column)
+        told = Dialogue(tuple((role, said) for role, said in history), question, read)
+    except TypeError as error:
+        raise ValueError(f"{error}: no dialogue") from error
+    if not all(isinstance(text, str) for text in (question, *(part for turn in told.history for part in turn))):
+        raise ValueError("a turn of it is no text")
+    return told
 
 
 def _checksum(parts: Iterable[str | bytes | None]) -> str:

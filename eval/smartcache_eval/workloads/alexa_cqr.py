@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from smartcache import Turn
-from smartcache.facts import stem
+from smartcache.stems import stem
 from smartcache_eval.folder import file_in
 from smartcache_eval.steps import Step, conversation
 from smartcache_eval.workloads.canard import plain
