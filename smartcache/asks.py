@@ -74,7 +74,7 @@ _YES_OR_NO = re.compile(
     re.I,
 )
 _GOES_ON = re.compile(
-    r"\b(?:next|then|afterwards?|later|previous(?:ly)?|again)\W*$|\bnext (?:after|in|at|for|to)\b"
+    r"\b(?:next|then|afterwards?|later|previous(?:ly)?|again)\W*$|\bnext (?:after|in|at)\b"
     r"|\b(?:else|others?|more)\b(?!.*\b(?:than|besides|except|but|apart|aside)\b)|\banother\b",
     re.I,
 )

@@ -124,13 +124,13 @@ class Dialogue:
         return any(
             self._read(text).content or _REPLY.match(text)
             for role, text in self.history
-            if role == "user" and not QUESTION.search(text)
+            if role == "user" and not _asks(text)
         )
 
     @cached_property
     def told_facts(self) -> Facts:
         """The facts of all that the user told before, and did not ask."""
-        return self.facts_of(*(text for role, text in self.history if role == "user" and not QUESTION.search(text)))
+        return self.facts_of(*(text for role, text in self.history if role == "user" and not _asks(text)))
 
     @property
     def _is_instructed(self) -> bool:
@@ -229,6 +229,10 @@ class Dialogue:
         return tuple(word for _, text in self.history[-2:] for word in self._read(text).order)
 
 
+def _asks(text: str) -> bool:
+    return bool(QUESTION.search(text) or _TOPIC.match(text))
+
+
 def replies(history: Sequence[tuple[str, str]]) -> Iterator[tuple[frozenset[str], bool]]:
     """What the user answered with yes or no: the stems of what was asked, and the answer."""
     for (_, asked), (role, text) in pairwise(history):
@@ -299,6 +303,7 @@ def stands_alone(question: str, read: Callable[[str], Facts] = Facts.of) -> bool
 
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a sign: no tokenizer takes it
+_TOPIC = re.compile(r"^\W*(?:please )?(?:tell me about|describe|explain)\b", re.I)
 _NO = re.compile(r"^\W*(?:no|nope|not|never|i'm not|i \w+n't|不|没)", re.I)
 _PLACED = re.compile(
     r"\b(?:first|second|third|fourth|fifth|last|latter|former|next|other) (?:one|option|item|of)"

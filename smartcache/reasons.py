@@ -13,7 +13,7 @@ REFUSALS = {
     "new": "nothing is stored in this scope, for this model, system prompt and options",
     "far": "they are not near enough",
     "facts": "they differ in a name, a number or a quoted word",
-    "polarity": "one asks the opposite of the other, or a small word makes it another question (“can” and “must”)",
+    "polarity": "one asks the opposite of the other",
     "order": "the same words stand in each other's place",
     "context": "what they lean on in their conversations differs",
     "exact_only": "the stored answer is for the same request only",

@@ -115,7 +115,7 @@ def _alike(one: Sentence, other: Sentence, vectors: RememberedVectors) -> float:
 
 QUESTION = re.compile(
     r"[?？吗呢]\s*$|^\W*(?:and |so |but |or )?"
-    r"(?:tell me about|describe|explain|wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
+    r"(?:wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
     re.I,
 )
 _BETWEEN = re.compile(r"(?<=[.!?;])\s+|\n")

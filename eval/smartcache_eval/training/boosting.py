@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smartcache.learned import Curve
+from smartcache.learned import Curve, is_same
 from smartcache.signals import MONOTONE
 from smartcache.trees import Trees
 from smartcache_eval.training.examples import FOLDS
@@ -56,6 +56,7 @@ def curves(rows: Mapping[str, Pairs], seed: int) -> tuple[Curve, Curve, Curve]:
         for one in rows.values():
             held = _of(one, one.fold == fold)
             confidence = 1 / (1 + np.exp(-np.array([trees.score(row) for row in held.signals])))
+            confidence[is_same(dict(zip(MONOTONE, held.signals.T, strict=True)))] = 1.0
             for kind in range(3):
                 outcomes[kind] += _best(held, confidence, held.histories == kind)
     return _curve(outcomes[0]), _curve(outcomes[1]), _curve(outcomes[2])
