@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 
+from smartcache.politeness import direct
 from smartcache.stems import stem
 from smartcache.wording import ASKING, LIGHT_WORDS, POINTING
-
-
-def direct(question: str) -> str:
-    """The question without "can you tell me" before it."""
-    return _INDIRECT.sub("", question, count=1)
 
 
 def asks(question: str) -> str:
@@ -43,17 +39,6 @@ def goes_on(question: str) -> bool:
     return bool(_GOES_ON.search(question))
 
 
-_INDIRECT = re.compile(
-    r"^\W*(?:(?:and|but|so|also|then|ok|okay|well|please|hi|hello|hey|thanks|great|sorry)\W+)*"
-    r"(?:(?:can|could|would|will) (?:you|someone|anyone|anybody) (?:please |kindly |also )*"
-    r"(?:tell|show|explain|give|let|remind|inform|say|advise)\b(?: to)?(?: (?:me|us))?(?: (?:know|understand))?"
-    r"|do you (?:happen to )?(?:know|remember)|(?:please )?(?:tell|show|remind|inform) (?:me|us)"
-    r"|(?:please )?let (?:me|us) know"
-    r"|(?:i|we)(?:'d| would)? (?:like|want|need|wish|love) to (?:know|find out|learn|ask|understand|see)"
-    r"|i(?:'m| am) (?:just )?(?:wondering|curious|asking)|i (?:just )?wonder(?:ed)?|any idea|may i (?:know|ask)"
-    r"|(?:can|could) (?:i|we) (?:know|ask|find out|get to know))\b\W*(?:(?:about|of|to|on)\s+)?(?=\S)",
-    re.I,
-)
 _KINDS = tuple(
     (kind, re.compile(pattern, re.I))
     for kind, pattern in (

@@ -13,7 +13,8 @@ from smartcache.chinese import Asking, is_chinese, same_but_small_talk
 from smartcache.embedding import Embedder, RememberedVectors
 from smartcache.facts import Facts, content_words
 from smartcache.keys import canonical, digest
-from smartcache.repair import mended, plainly
+from smartcache.politeness import plainly
+from smartcache.repair import mended
 from smartcache.stems import stem
 from smartcache.telling import QUESTION, sentences
 from smartcache.types import Request, Turn
@@ -212,7 +213,7 @@ class Dialogue:
             return "context"
         if self.replies != other.replies:
             return "context"
-        if self.question_facts.opposes(other.question_facts) or self.said_facts.opposes(other.said_facts):
+        if self.question_facts.opposes(other.question_facts) or self.said_facts.denies(other.said_facts):
             return "polarity"
         if self.asked_facts.exchanges(other.asked_facts) or self._points_into(other):
             return "order"

@@ -135,10 +135,13 @@ class Facts:
 
     def opposes(self, other: Facts) -> bool:
         """Whether one asks the opposite of the other, or something else about the same."""
+        return self.denies(other) or bool(self.asks and other.asks and self.asks != other.asks)
+
+    def denies(self, other: Facts) -> bool:
+        """Whether one says the opposite of the other."""
         return (
             self.negations % 2 != other.negations % 2
             or _differ_on_a_shared_axis(self.sides, other.sides)
-            or bool(self.asks and other.asks and self.asks != other.asks)
             or _is_prefixed_opposite(self.stems, other.stems)
             or _is_prefixed_opposite(other.stems, self.stems)
         )

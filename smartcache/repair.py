@@ -1,11 +1,10 @@
-"""Spoken slips mended: "in Warsaw, no, sorry, in Europe" asks about Europe. Politeness around a question set aside."""
+"""Spoken slips mended: "in Warsaw, no, sorry, in Europe" asks about Europe."""
 
 from __future__ import annotations
 
 import re
 
 MAX_LETTERS = 2_000  # a longer text is written, and not spoken
-MIN_WORDS = 2  # that must be left of a question
 MAX_TAKEN_BACK = 5  # words before the slip among which the one is looked for that begins the sentence anew
 
 
@@ -15,7 +14,7 @@ def mended(text: str) -> str:
 
     Taken back is all from the word on with which the sentence begins anew, or else the one word before the phrase.
     """
-    if len(text) > MAX_LETTERS or _LITERAL.search(text):
+    if len(text) > MAX_LETTERS or LITERAL.search(text):
         return text
     while found := next((slip for slip in _SLIP.finditer(text) if _breaks_off(text, slip)), None):
         before, after = text[: found.start()].split(), text[found.end() :].split()
@@ -23,17 +22,6 @@ def mended(text: str) -> str:
             return text
         text = " ".join([*before[: _kept(before, _plain(after[0]))], *after])
     return text
-
-
-def plainly(text: str) -> str:
-    """The question without greeting and politeness before and after it: "Good evening, what is it please?" asks what it
-    is. As it is where nothing else is left, or where it may be a text to work on."""
-    if len(text) > MAX_LETTERS or _LITERAL.search(text):
-        return text
-    plain = _POLITE_LAST.sub(lambda last: last["end"], _POLITE_FIRST.sub("", text))
-    if plain == text or len(plain.split()) < MIN_WORDS:
-        return text
-    return plain[0].upper() + plain[1:] if text[0].isupper() else plain
 
 
 def _breaks_off(text: str, slip: re.Match[str]) -> bool:
@@ -61,26 +49,7 @@ def _plain(word: str) -> str:
     return word.lower().strip(".,;:!?\"'")
 
 
-_ASKS = r"(?=(?:who|what|which|where|when|why|how|is|are|do|does|did|can|could|will|would|should|i)\b)"
-_POLITE_FIRST = re.compile(
-    rf"""^\W*(?:
-        (?:hi|hello|hey|good\s+(?:morning|afternoon|evening|day)|greetings)(?:\s+(?:there|all|team|again))?
-            (?:\s*[,.!]\s*|\s+{_ASKS})
-        |(?:sorry|apologies)\s+(?:to\s+(?:bother|disturb|interrupt)\s+you|for\s+(?:bothering|disturbing)\s+you)
-            (?:\s+again)?[,.]?\s+(?:but\s+)?
-        |(?:excuse\s+me|pardon\s+me|(?:i\s+have\s+|just\s+)?(?:a\s+|one\s+)?(?:quick|more|short)\s+question)\s*[,.:;!-]+\s*
-        |(?:ok(?:ay)?|thanks|thank\s+you|great|perfect|all?\s*right|cool|nice|awesome)
-            (?:\s+(?:a\s+lot|very\s+much|so\s+much))?\s*[,.!]+\s+
-        |(?:pls|plz|please)(?:\s*,\s*|\s+(?=(?-i:[a-z])))
-    )+(?=\w)""",
-    re.I | re.X,
-)
-_POLITE_LAST = re.compile(
-    r"""[,.!\s]+(?:(?:pls|plz|please|thanks|thx|thank\s+you|cheers|ty)(?:\s+(?:a\s+lot|so\s+much|very\s+much|in\s+advance))?[,\s]*)+
-        (?P<end>\W*)$""",
-    re.I | re.X,
-)
-_LITERAL = re.compile(  # a text to work on, where every word counts
+LITERAL = re.compile(  # a text to work on, where every word counts
     r"[\"“”«»`]|\b(?:translate|correct|summari[sz]e|proofread|rewrite|paraphrase|repeat|spell|poem|lyrics|phrase|sentence)\b",
     re.I,
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Set
 
-from smartcache.asks import direct
+from smartcache.politeness import direct
 from smartcache.stems import stem
 
 MAX_OTHER = 3  # small words that one has and the other has not: with more it is another wording
