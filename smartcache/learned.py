@@ -128,8 +128,8 @@ class Learned:
         return embedder.removesuffix(BY_LETTERS) == self.embedder
 
     def confidence(self, signals: Signals) -> float:
-        """How surely two dialogues have one answer, from 0 to 1: 1 where both ask the same, and it stands alone."""
-        return 1.0 if is_same(signals.by_name()) else self._sure(_row(signals))
+        """How surely two dialogues have one answer, from 0 to 1."""
+        return self._sure(_row(signals))
 
     def min_confidence(self, kind: int, max_wrong: float) -> float:
         """From which confidence on a kind of pair keeps the bound; above 1 where none does.
@@ -181,9 +181,10 @@ _PLACES = {name: place for place, name in enumerate(MONOTONE)}
 
 
 def is_same(signals: Mapping[str, Any]) -> Any:
-    """Whether two questions have the same words, stand alone, and no rule is against it: then nothing else matters.
-    On arrays row by row."""
-    return (signals["same_words"] == 1) & (signals["histories"] == 0) & (signals["facts_agree"] == 1)
+    """Whether two questions have the same words and stand alone, no rule is against it, and neither user told more of
+    their case, as far as known. On arrays row by row."""
+    is_one = (signals["same_words"] == 1) & (signals["histories"] == 0) & (signals["facts_agree"] == 1)
+    return is_one & (signals.get("told_beside", 0.0) == 0)
 
 
 def _upper(wrong: int, served: int) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from smartcache.repair import LITERAL, MAX_LETTERS
+from smartcache.repair import LITERAL
 
+MAX_LETTERS = 400  # a longer text is no question with a word before it
 MIN_WORDS = 2  # that must be left of a question
 MAX_AGREEING = 14  # words of a plain yes
 

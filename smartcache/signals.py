@@ -184,7 +184,8 @@ class Told:
         )
 
     def tells_beside(self, other: Told) -> list[Sentence]:
-        """The sentences that the question leans on in which the user stated what the other user did not say."""
+        """The sentences in which the user stated what the other user did not say, whether the question leans on them
+        or not. "B" alone may be a choice."""
         return [one for one in self.stated if not self._is_met(one, other.stated, _stems(other.user))]
 
     def finds_beside(self, other: Told) -> list[Sentence]:
@@ -195,11 +196,11 @@ class Told:
 
     @cached_property
     def stated(self) -> tuple[Sentence, ...]:
-        return tuple(stated(self.dialogue.context, "user"))
+        return tuple(stated(self.dialogue.history, "user"))
 
     @cached_property
     def found(self) -> tuple[Sentence, ...]:
-        return tuple(stated(self.dialogue.context, "assistant"))
+        return tuple(stated(self.dialogue.history, "assistant"))
 
     def _is_met(self, one: Sentence, others: Sequence[Sentence], said: Set[str]) -> bool:
         """Whether the other speaker said it; a choice, in one sentence."""

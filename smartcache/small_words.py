@@ -94,9 +94,9 @@ _MODALS = {
 }
 _HAVE_TO = re.compile(r"\b(?:have|has|had|need|needs|needed|got|required|obliged) to\b|\bmust\b", re.I)
 _AMOUNTS = {
-    **dict.fromkeys("all every each".split(), "all"),
-    "any": "any",
-    "some": "some",
+    **dict.fromkeys("all every each everyone everybody".split(), "all"),
+    **dict.fromkeys("any anyone anybody".split(), "any"),
+    **dict.fromkeys("some someone somebody".split(), "some"),
     "most": "most",
     "only": "only",
     "both": "both",

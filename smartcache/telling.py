@@ -65,14 +65,18 @@ def stated(turns: Sequence[tuple[str, str]], role: str) -> Iterator[Sentence]:
     for (_, before), (speaker, text) in pairwise([("", ""), *turns]):
         if speaker == role:
             offered = weighty_stems(before)
-            yield from (_sentence(part, offered) for part in _BETWEEN.split(text) if part and not QUESTION.search(part))
+            yield from (
+                _sentence(part, offered) for part in _BETWEEN.split(text) if part.strip() and not QUESTION.search(part)
+            )
 
 
 def _sentence(text: str, offered: frozenset[str]) -> Sentence:
     words, plain = weighty_stems(text), text.lower().split()
     is_choice = len(words) <= MAX_CHOICE and len(plain) <= MAX_CHOICE_WORDS
-    is_letter = len(text.strip(".,:;!?()\"' ")) == 1
-    return Sentence(text, words or frozenset(plain), is_choice, is_letter or bool(is_choice and words & offered))
+    last = plain[-1].strip(_MARKS)
+    if is_choice:
+        words |= {last}  # "Option A"
+    return Sentence(text, words or frozenset(plain), is_choice, len(last) == 1 or bool(is_choice and words & offered))
 
 
 def changed(said: Sequence[str], also_said: Sequence[str], read: Read, vectors: RememberedVectors) -> float:
@@ -118,4 +122,5 @@ QUESTION = re.compile(
     r"(?:wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
     re.I,
 )
+_MARKS = ".,:;!?()[]\"'"
 _BETWEEN = re.compile(r"(?<=[.!?;])\s+|\n")

@@ -32,7 +32,9 @@ def is_turned_round(order: tuple[str, ...], other: tuple[str, ...]) -> bool:
 def _places(steps: Sequence[str]) -> Mapping[str, frozenset[str]]:
     """What each word follows, articles aside, by their stems; of Chinese, each sign."""
     places: dict[str, frozenset[str]] = {}
-    kept = [word if word in SENTENCE_STARTERS else stem(word) for word in steps if word not in ARTICLES]
+    kept = [
+        word if word in SENTENCE_STARTERS else stem(word.removesuffix("'s")) for word in steps if word not in ARTICLES
+    ]
     for before, word in pairwise(kept):
         if word:
             places[word] = places[word] | {before} if word in places else frozenset((before,))

@@ -34,11 +34,18 @@ def weights(tmp_path):
     shapes |= {"gate": (3, inner), "out": (width, inner)}
     tensors = {f"digest.{name}.weight": np.zeros(shape, np.float16) for name, shape in shapes.items()}
     tensors |= {f"digest.{name}.bias": np.zeros(shape[:1], np.float16) for name, shape in shapes.items()}
-    tensors["digest.null"] = np.zeros(2, np.float16)
+    tensors["digest.null"], tensors["telling.weight"] = np.zeros(2, np.float16), np.zeros(width, np.float32)
     tensors |= {f"trees.{name}": np.zeros((1, 1), np.int16) for name in ("feature", "left", "right")}
     tensors |= {f"trees.{name}": np.zeros((1, 1), np.float32) for name in ("threshold", "value")}
     tensors |= {f"curve.{kind}": np.array(points, np.float64) for kind, points in CURVES.items()}
-    about = {"embedder": "bag-of-words", "start": "3.0", "depth": "0", "format": FORMAT, "name": "made up"}
+    about = {
+        "embedder": "bag-of-words",
+        "start": "3.0",
+        "depth": "0",
+        "format": FORMAT,
+        "name": "made up",
+        "telling_bias": "1.0",
+    }
     path = tmp_path / "made-up.safetensors"
     save_file(tensors, path, metadata=about | {"signals": json.dumps(list(MONOTONE))})
     return path

@@ -20,7 +20,7 @@ from smartcache.testing import BagOfWordsEmbedder, FakeClock, FakeModel, FakeSea
 
 RESET = "How do I reset the hub to factory settings?"
 NEAR = "To factory settings, how do I reset the hub?"
-FARTHER = "Please, how do I reset the hub to factory settings?"
+FARTHER = "Well, how do I reset the hub to factory settings?"
 SIMILARITIES = {(RESET, NEAR): 0.93, (RESET, FARTHER): 0.86}
 
 Ask = Callable[[SmartCache, Request, FakeModel], str]

@@ -17,7 +17,7 @@ from smartcache.testing import FakeClock, FakeModel, FakeSearch, TableEmbedder, 
 
 RESET = "How do I reset the hub to factory settings?"
 NEAR = "To factory settings, how do I reset the hub?"
-DOUBTFUL = "Please, how do I reset the hub to factory settings?"
+DOUBTFUL = "Well, how do I reset the hub to factory settings?"
 FAR = "Tell me, how do I reset the hub to factory settings?"
 OPPOSITE = "How do I not reset the hub to factory settings?"
 SIMILARITIES = {(RESET, NEAR): 0.93, (RESET, DOUBTFUL): 0.84, (RESET, FAR): 0.75, (RESET, OPPOSITE): 0.84}

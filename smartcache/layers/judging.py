@@ -10,7 +10,7 @@ from smartcache import chinese
 from smartcache.dialogue import Dialogue
 from smartcache.embedding import RememberedVectors, Vector, cosine
 from smartcache.focus import focus, unnamed
-from smartcache.learned import Learned
+from smartcache.learned import Learned, is_same
 from smartcache.policy import Candidate, HitPolicy
 from smartcache.signals import Signals, Told
 from smartcache.state import State
@@ -81,13 +81,15 @@ class ByConfidence:
     learned: Learned
 
     def judge(self, asked: Case, stored: Case, age_seconds: float, policy: HitPolicy) -> Ruling:
-        """The cheapest signals first: where even the best of the others could not make it a hit, they are not read."""
+        """The cheapest signals first: where even the best of the others could not make it a hit, they are not read. Two
+        questions of the same words that stand alone are one, unless one user told more of their case."""
         known = near_signals(asked.state, stored.state)
+        are_same = asked.told.plain == stored.told.plain and not known["histories"]
         candidate = Candidate(
             asked.dialogue.question,
             stored.dialogue.question,
             known["wording"],
-            confidence=self.learned.at_best(known),
+            confidence=1.0 if are_same else self.learned.at_best(known),
             histories=int(known["histories"]),
             age_seconds=age_seconds,
         )
@@ -100,13 +102,15 @@ class ByConfidence:
             return Ruling("context")
         if told_apart(asked, stored, known):
             return Ruling(asked.dialogue.conflict(stored.dialogue) or "facts")
-        candidate = replace(candidate, confidence=self.learned.at_best(known))
+        are_same = bool(is_same(known))
+        candidate = replace(candidate, confidence=1.0 if are_same else self.learned.at_best(known))
         if not policy.accepts(candidate):
             return Ruling("far", candidate)
         signals = signals_of(asked, stored, known, self.vectors, self.learned.telling)
         if told_apart(asked, stored, signals.by_name()):
             return Ruling("facts")
-        candidate = replace(candidate, confidence=self.learned.confidence(signals))
+        are_same = bool(is_same(signals.by_name()))
+        candidate = replace(candidate, confidence=1.0 if are_same else self.learned.confidence(signals))
         return Ruling(None if policy.accepts(candidate) else "far", candidate, signals)
 
 
@@ -140,9 +144,10 @@ def signals_of(
     if known["facts_agree"]:
         similarity = focus_similarity(asked.dialogue, stored.dialogue, vectors)
         told = beside(asked.told.tells_beside(stored.told), stored.told.tells_beside(asked.told), vectors, telling)
-        found = beside(asked.told.finds_beside(stored.told), stored.told.finds_beside(asked.told), vectors, telling)
-        whole = 1.0 if similarity is None else similarity
-        nearness = min(whole, told.alike, found.alike, _said_alike(asked, stored, vectors))
+        nearness = 1.0 if similarity is None else similarity
+        if known["histories"]:
+            found = beside(asked.told.finds_beside(stored.told), stored.told.finds_beside(asked.told), vectors, telling)
+            nearness = min(nearness, told.alike, found.alike, _said_alike(asked, stored, vectors))
     left = asked.told.left(stored.told), stored.told.left(asked.told)
     left_alike = cosine(*vectors(left)) if all(left) else 1.0
     return Signals(**known, focus=nearness, left_alike=left_alike, told_beside=told.none)
@@ -150,10 +155,8 @@ def signals_of(
 
 def _said_alike(asked: Case, stored: Case, vectors: RememberedVectors) -> float:
     """How alike what each of the two speakers said is where only it differs."""
-    return min(
-        changed(*(_of(role, dialogue) for dialogue in (asked.dialogue, stored.dialogue)), asked.dialogue.read, vectors)
-        for role in ("user", "assistant")
-    )
+    one, other = asked.dialogue, stored.dialogue
+    return min(changed(_of(role, one), _of(role, other), one.read, vectors) for role in ("user", "assistant"))
 
 
 def _of(role: str, dialogue: Dialogue) -> list[str]:

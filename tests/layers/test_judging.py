@@ -43,6 +43,8 @@ def test_nothing_is_like_nothing_and_unlike_anything(last, alike, histories):
 class Sure:
     """Weights that are as sure as told of what is known of a pair, and note how much that is."""
 
+    telling = staticmethod(lambda sentence: 1.0)
+
     def __init__(self, *confidences):
         self.confidences, self.known = list(confidences), []
 

@@ -48,7 +48,7 @@ def learn(folder: Path, vectors: KnownVectors, target: Path, *, seed: int, tell:
         for fold in range(FOLDS)
     }
     tell(f"{FOLDS} digests, each without a third of the groups")
-    sentences = labelled(folder, steps["sharc"])
+    sentences = labelled(folder if "sgd" in steps else None, steps.get("sharc", ()))
     vectors.learn(text for text, _ in sentences)
     telling = learn_telling(sentences, embed)
     rows: dict[str, Pairs] = {}
@@ -57,7 +57,7 @@ def learn(folder: Path, vectors: KnownVectors, target: Path, *, seed: int, tell:
         tell(f"{name}: {len(rows[name].equal):,} pairs, {rows[name].equal.mean():.0%} of them with one answer")
     measured = curves(rows, seed)
     digest, trees = train(found, embed, vectors.dimension, seed), grow(list(rows.values()), seed)
-    tensors = {f"digest.{name}": weight.astype(np.float16) for name, weight in digest.weights.items()}
+    tensors: dict[str, Any] = {f"digest.{name}": weight.astype(np.float16) for name, weight in digest.weights.items()}
     tensors["telling.weight"] = telling.weight
     tensors |= {f"trees.{name}": getattr(trees, name) for name in ("feature", "threshold", "left", "right", "value")}
     tensors |= {f"curve.{kind}": _points(curve) for kind, curve in enumerate(measured)}

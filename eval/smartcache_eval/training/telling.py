@@ -27,9 +27,10 @@ def learn_telling(found: Sequence[Labelled], embed: Callable[[str], NDArray[np.f
     return Telling(model.coef_[0].astype(np.float32), float(model.intercept_[0]))
 
 
-def labelled(folder: Path, scenarios: Sequence[Step]) -> list[Labelled]:
-    """Sentences of users of task dialogues, of scenarios ("My car was destroyed in a flood"), and our own."""
-    chosen = (turns for name, turns in dialogues(folder) if part_of(name) == "choose")
+def labelled(folder: Path | None, scenarios: Sequence[Step]) -> list[Labelled]:
+    """Sentences of users of the task dialogues in a folder, of scenarios ("My car was destroyed in a flood"), and our
+    own."""
+    chosen = (turns for name, turns in dialogues(folder) if part_of(name) == "choose") if folder else ()
     found = [one for turns in chosen for said in turns[::2] for one in _of_turn(said)]
     told = {step.turns[2].text for step in scenarios if step.sort in ("told as a scenario", "beside a scenario")}
     found += [(text, True) for one in sorted(told) for text in sentences(one)]
