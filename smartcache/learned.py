@@ -131,6 +131,10 @@ class Learned:
         """How surely two dialogues have one answer, from 0 to 1."""
         return self._sure(_row(signals))
 
+    def sure(self, signals: Signals) -> float:
+        """The confidence, and 1 where the two are the same question."""
+        return 1.0 if is_same(signals.by_name()) else self.confidence(signals)
+
     def min_confidence(self, kind: int, max_wrong: float) -> float:
         """From which confidence on a kind of pair keeps the bound; above 1 where none does.
 

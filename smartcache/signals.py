@@ -196,11 +196,11 @@ class Told:
 
     @cached_property
     def stated(self) -> tuple[Sentence, ...]:
-        return tuple(stated(self.dialogue.history, "user"))
+        return tuple(stated(self.dialogue.history, "user", self.dialogue.facts_of))
 
     @cached_property
     def found(self) -> tuple[Sentence, ...]:
-        return tuple(stated(self.dialogue.history, "assistant"))
+        return tuple(stated(self.dialogue.history, "assistant", self.dialogue.facts_of))
 
     def _is_met(self, one: Sentence, others: Sequence[Sentence], said: Set[str]) -> bool:
         """Whether the other speaker said it; a choice, in one sentence."""

@@ -13,7 +13,7 @@ from smartcache.focus import focus, weighty_stems
 
 MIN_TELLING = -1.4  # a logit: of what tells of a case one sentence in thirty lies below it, of small talk four in five
 MIN_ALIKE = 0.8  # cosine of two wordings of one sentence
-MAX_CHOICE, MAX_CHOICE_WORDS = 2, 5  # words, all but the lightest and all
+MAX_CHOICE, MAX_CHOICE_WORDS = 2, 3  # words, all but the lightest and all
 MAX_CHANGED = 6  # turns that are compared with each other, the last ones
 MIN_SHARED = 0.5  # of the words of two texts that one may deny the other in
 Read = Callable[[str], Facts]
@@ -34,12 +34,13 @@ class Telling:
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """What a speaker stated: its `words`, by their stems, all but the lightest; `is_choice`: a word or two ("The
-    second", "In cash"), which mean just that; `is_offered`: it takes up what was said just before."""
+    second", "In cash"), which mean just that; `counts`: it is no small talk, as it has a name, a number or a letter, or
+    takes up what was said just before."""
 
     text: str
     words: frozenset[str]
     is_choice: bool
-    is_offered: bool
+    counts: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +61,23 @@ def beside(
     return Beside(min(map(max, alike), default=1.0), len(more) - met)
 
 
-def stated(turns: Sequence[tuple[str, str]], role: str) -> Iterator[Sentence]:
+def stated(turns: Sequence[tuple[str, str]], role: str, read: Read) -> Iterator[Sentence]:
     """The sentences of one role's turns, of (role, text), that ask nothing."""
     for (_, before), (speaker, text) in pairwise([("", ""), *turns]):
         if speaker == role:
             offered = weighty_stems(before)
-            yield from (
-                _sentence(part, offered) for part in _BETWEEN.split(text) if part.strip() and not QUESTION.search(part)
-            )
+            parts = (part for part in _BETWEEN.split(text) if part.strip() and not QUESTION.search(part))
+            yield from (_sentence(part, offered, read) for part in parts)
 
 
-def _sentence(text: str, offered: frozenset[str]) -> Sentence:
+def _sentence(text: str, offered: frozenset[str], read: Read) -> Sentence:
     words, plain = weighty_stems(text), text.lower().split()
-    is_choice = len(words) <= MAX_CHOICE and len(plain) <= MAX_CHOICE_WORDS
+    is_choice = len(words) <= MAX_CHOICE and len(plain) <= MAX_CHOICE_WORDS and plain[0] not in _FIRST_PERSON
     last = plain[-1].strip(_MARKS)
     if is_choice:
         words |= {last}  # "Option A"
-    return Sentence(text, words or frozenset(plain), is_choice, len(last) == 1 or bool(is_choice and words & offered))
+    counts = len(last) == 1 or bool(read(text).hard) or bool(is_choice and words & offered)
+    return Sentence(text, words or frozenset(plain), is_choice, counts)
 
 
 def changed(said: Sequence[str], also_said: Sequence[str], read: Read, vectors: RememberedVectors) -> float:
@@ -102,10 +103,9 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def _of_a_case(told: Sequence[Sentence], vectors: RememberedVectors, telling: Telling) -> list[Sentence]:
-    """Those that are no small talk; a number is none."""
-    tells = [one.is_offered or any(map(str.isdigit, one.text)) for one in told]
-    embedded = iter(vectors([one.text for one, known in zip(told, tells, strict=True) if not known]))
-    return [one for one, known in zip(told, tells, strict=True) if known or telling(next(embedded)) >= MIN_TELLING]
+    """Those that are no small talk."""
+    embedded = iter(vectors([one.text for one in told if not one.counts]))
+    return [one for one in told if one.counts or telling(next(embedded)) >= MIN_TELLING]
 
 
 def _alike(one: Sentence, other: Sentence, vectors: RememberedVectors) -> float:
@@ -122,5 +122,6 @@ QUESTION = re.compile(
     r"(?:wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
     re.I,
 )
+_FIRST_PERSON = frozenset("i i'm i've i'd i'll we we're we've my our".split())
 _MARKS = ".,:;!?()[]\"'"
 _BETWEEN = re.compile(r"(?<=[.!?;])\s+|\n")

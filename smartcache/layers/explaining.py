@@ -79,7 +79,7 @@ class Explainer:
         candidate = whole.candidate
         if self._learned and signals:
             near = candidate or Candidate(asked.dialogue.question, entry.dialogue.question, similarity)
-            histories, sure = int(signals.histories), self._learned.confidence(signals)
+            histories, sure = int(signals.histories), self._learned.sure(signals)
             candidate = replace(near, confidence=sure, histories=histories)
         parts = self._learned.parts(signals) if self._learned and signals else {}
         weighed = [

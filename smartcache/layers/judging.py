@@ -102,15 +102,13 @@ class ByConfidence:
             return Ruling("context")
         if told_apart(asked, stored, known):
             return Ruling(asked.dialogue.conflict(stored.dialogue) or "facts")
-        are_same = bool(is_same(known))
-        candidate = replace(candidate, confidence=1.0 if are_same else self.learned.at_best(known))
+        candidate = replace(candidate, confidence=1.0 if is_same(known) else self.learned.at_best(known))
         if not policy.accepts(candidate):
             return Ruling("far", candidate)
         signals = signals_of(asked, stored, known, self.vectors, self.learned.telling)
         if told_apart(asked, stored, signals.by_name()):
             return Ruling("facts")
-        are_same = bool(is_same(signals.by_name()))
-        candidate = replace(candidate, confidence=1.0 if are_same else self.learned.confidence(signals))
+        candidate = replace(candidate, confidence=self.learned.sure(signals))
         return Ruling(None if policy.accepts(candidate) else "far", candidate, signals)
 
 

@@ -52,7 +52,7 @@ class Sure:
         self.known.append(len(known))
         return self.confidences.pop(0)
 
-    def confidence(self, signals):
+    def sure(self, signals):
         return self.at_best(signals.values())
 
 

@@ -1,0 +1,75 @@
+"""What one user told and another did not: apart where it can matter, and small talk where it cannot."""
+
+import numpy as np
+import pytest
+
+from smartcache.embedding import RememberedVectors
+from smartcache.facts import Facts
+from smartcache.telling import Telling, beside, changed, stated
+from smartcache.testing import TableEmbedder
+
+SMALL_TALK = "One moment please."
+CASES = "I rent a flat.", "I am a tenant.", "I own a house."
+PAIRS = {(CASES[0], CASES[1]): 0.9, (CASES[0], CASES[2]): 0.3, ("yes", "no"): 0.99}
+
+
+@pytest.fixture
+def vectors() -> RememberedVectors:
+    return RememberedVectors(TableEmbedder(PAIRS))
+
+
+@pytest.fixture
+def telling(vectors) -> Telling:
+    """Small talk is what is like `SMALL_TALK`."""
+    return Telling(-4.0 * np.asarray(vectors([SMALL_TALK])[0]), 2.0)
+
+
+def told(*texts: str):
+    return [
+        sentence for text in texts for sentence in stated([("assistant", "Well?"), ("user", text)], "user", Facts.of)
+    ]
+
+
+def test_two_wordings_of_one_case_are_alike_and_two_cases_are_not(vectors, telling):
+    assert beside(told(CASES[0]), told(CASES[1]), vectors, telling).alike == 1.0
+    assert beside(told(CASES[0]), told(CASES[2]), vectors, telling).alike == pytest.approx(0.3, abs=1e-3)
+
+
+def test_small_talk_is_nothing_told(vectors, telling):
+    assert beside(told(CASES[0]), told(SMALL_TALK), vectors, telling).alike == 1.0
+    assert beside(told(CASES[0], SMALL_TALK), told(), vectors, telling).none == 1
+    assert beside(told(SMALL_TALK), told(), vectors, telling).none == 0
+
+
+def test_what_one_told_more_is_counted(vectors, telling):
+    found = beside(told(CASES[0]), told(CASES[1], CASES[2]), vectors, telling)
+    assert (found.alike, found.none) == (1.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [("B", "C", 0.0), ("b", "B.", 1.0), ("option A", "Option B", 0.0), ("the second", "The third", 0.0)],
+)
+def test_a_choice_means_just_that_however_near(vectors, telling, one, other, alike):
+    assert beside(told(one), told(other), vectors, telling).alike == alike
+
+
+def test_what_was_offered_is_a_choice_though_it_looks_like_small_talk(vectors):
+    nothing_tells = Telling(np.zeros(len(vectors(["a"])[0]), np.float32), -9.0)
+    offered = [("assistant", "Fish or chicken?"), ("user", "fish")], [("assistant", "Fish or chicken?"), ("user", "ok")]
+    chosen, agreed = ([*stated(turns, "user", Facts.of)] for turns in offered)
+    assert beside(chosen, [], vectors, nothing_tells).none == 1
+    assert beside(agreed, [], vectors, nothing_tells).none == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("Your order has been shipped.", "Your order has not been shipped.", 0.0),
+        ("The red bin is full on Monday mornings.", "The blue bin is full on Monday mornings.", 0.0),
+        ("Your order has been shipped.", "We sent the parcel off.", 1.0),
+    ],
+)
+def test_where_only_a_word_of_a_turn_changed_it_decides(vectors, one, other, alike):
+    assert changed([one], [other], Facts.of, vectors) == pytest.approx(alike, abs=1e-3)
+    assert changed([one], [one], Facts.of, vectors) == 1.0
