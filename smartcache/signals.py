@@ -10,7 +10,7 @@ from smartcache.asks import asks, aspects, goes_on, kinds_apart
 from smartcache.dialogue import Dialogue, replies
 from smartcache.facts import Facts
 from smartcache.focus import weighty_stems
-from smartcache.small_words import small_words_part
+from smartcache.small_words import SmallWords
 from smartcache.stems import stem
 from smartcache.telling import Sentence, stated
 
@@ -135,6 +135,10 @@ class Told:
         return weighty_stems(self.dialogue.spoken[-1][1]) if self.dialogue.spoken else frozenset()
 
     @cached_property
+    def small_words(self) -> SmallWords:
+        return SmallWords.of(self.dialogue.question)
+
+    @cached_property
     def asks(self) -> str:
         return asks(self.dialogue.question)
 
@@ -171,7 +175,7 @@ class Told:
 
     def refusal(self, other: Told) -> str | None:
         """Why the two can have no common answer, whatever else speaks for it, or None."""
-        if self.question.opposes(other.question) or small_words_part(self.dialogue.question, other.dialogue.question):
+        if self.question.opposes(other.question) or self.small_words.part_from(other.small_words):
             return "polarity"
         if self.question.exchanges(other.question):
             return "order"

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Self
 
 from smartcache.politeness import direct
 from smartcache.stems import stem
@@ -13,41 +15,37 @@ MAX_OTHER = 3  # small words that one has and the other has not: with more it is
 POLITE = frozenset("please pls plz kindly thanks thank hi hello hey just then so and well okay ok now".split())
 
 
-def small_words_part(one: str, other: str) -> bool:
-    """Whether two questions have the same words but the small ones, and those make them two questions."""
-    words, others = _words(one), _words(other)
-    stems, also = frozenset(map(stem, words)), frozenset(map(stem, others))
-    if _content(words) != _content(others) or max(len(stems - also), len(also - stems)) > MAX_OTHER:
-        return False
-    return (
-        _clash(_tenses(words), _tenses(others))
-        or _clash(_past_forms(words), _past_forms(others))
-        or _clash(_modals(one, words), _modals(other, others))
-        or _clash(_sides(words, _AMOUNTS), _sides(others, _AMOUNTS))
-        or _lead_elsewhere(frozenset(words), frozenset(others))
-        or {_subject_is_asked(one), _subject_is_asked(other)} == {True, False}
-    )
+@dataclass(frozen=True, slots=True)
+class SmallWords:
+    """What of a question its small words say; `stems`: of all its words, `content`: of the others."""
 
+    words: frozenset[str]
+    stems: frozenset[str]
+    content: frozenset[str]
+    said: tuple[Set[str], ...]  # tenses, past forms, modals, amounts
+    asks_subject: bool | None
 
-def _words(question: str) -> list[str]:
-    return [word for word in _WORD.findall(direct(question).lower().replace("’", "'")) if word not in POLITE]
+    @classmethod
+    def of(cls, question: str) -> Self:
+        question = direct(question)
+        words = [word for word in _WORD.findall(question.lower().replace("’", "'")) if word not in POLITE]
+        said = _sides(words, _TENSES), _past_forms(words), _modals(question, words), _sides(words, _AMOUNTS)
+        content = frozenset(stem(word) for word in words if word not in _SMALL)
+        return cls(frozenset(words), frozenset(map(stem, words)), content, said, _subject_is_asked(question))
 
-
-def _content(words: list[str]) -> frozenset[str]:
-    return frozenset(stem(word) for word in words if word not in _SMALL)
+    def part_from(self, other: Self) -> bool:
+        """Whether two questions have the same words but the small ones, and those make them two questions."""
+        if self.content != other.content:
+            return False
+        if max(len(self.stems - other.stems), len(other.stems - self.stems)) > MAX_OTHER:
+            return False
+        clashes = any(one and also and one != also for one, also in zip(self.said, other.said, strict=True))
+        subject_apart = {self.asks_subject, other.asks_subject} == {True, False}
+        return clashes or subject_apart or _lead_elsewhere(self.words, other.words)
 
 
 def _sides(words: list[str], kinds: Mapping[str, str]) -> Set[str]:
     return {kinds[word] for word in words if word in kinds}
-
-
-def _clash(one: Set[str], other: Set[str]) -> bool:
-    """Whether both say something, and not the same."""
-    return bool(one and other) and one != other
-
-
-def _tenses(words: list[str]) -> Set[str]:
-    return _sides(words, _TENSES)
 
 
 def _past_forms(words: list[str]) -> Set[str]:
@@ -71,7 +69,6 @@ def _lead_elsewhere(words: frozenset[str], others: frozenset[str]) -> bool:
 def _subject_is_asked(question: str) -> bool | None:
     """Whether "what" and "which team" are who does it ("What causes A?") or what it is done to ("What does A cause?");
     None where neither shows."""
-    question = direct(question)
     if is_what := _IS_WHAT.match(question):
         return is_what["last"] is None  # "What is made from A?", "What is A made from?"
     asked = _DOES.match(question)

@@ -2,7 +2,11 @@
 
 import pytest
 
-from smartcache.small_words import small_words_part
+from smartcache.small_words import SmallWords
+
+
+def part(one: str, other: str) -> bool:
+    return SmallWords.of(one).part_from(SmallWords.of(other))
 
 
 @pytest.mark.parametrize(
@@ -24,8 +28,8 @@ from smartcache.small_words import small_words_part
     ],
 )
 def test_a_small_word_may_make_another_question(one, other):
-    assert small_words_part(one, other)
-    assert small_words_part(other, one)
+    assert part(one, other)
+    assert part(other, one)
 
 
 @pytest.mark.parametrize(
@@ -45,5 +49,5 @@ def test_a_small_word_may_make_another_question(one, other):
     ids=lambda text: text[:30],
 )
 def test_others_change_nothing_or_not_alone(one, other):
-    assert not small_words_part(one, other)
-    assert not small_words_part(other, one)
+    assert not part(one, other)
+    assert not part(other, one)
