@@ -8,10 +8,12 @@ from smartcache.politeness import direct
 from smartcache.stems import stem
 from smartcache.wording import ASKING, LIGHT_WORDS, POINTING
 
+MAX_LETTERS = 1_000  # of a longer question only its beginning is read
+
 
 def asks(question: str) -> str:
     """What kind of answer a question wants: when, where, who …, "yes or no", or "" where its words do not say."""
-    question = direct(question)
+    question = direct(question[:MAX_LETTERS])
     if _YES_OR_NO.match(question):
         return "yes or no"
     found = [(match.start(), kind) for kind, pattern in _KINDS if (match := pattern.search(question))]
@@ -30,13 +32,13 @@ def kinds_apart(one: str, other: str) -> int:
 
 def aspects(question: str) -> frozenset[str]:
     """The stems of what a question asks of its subject: "types" in "the types of plans", "team" in "which team"."""
-    found = [match[1].split()[-1].lower() for pattern in _ASPECTS for match in pattern.finditer(question)]
+    found = [match[1].split()[-1].lower() for pattern in _ASPECTS for match in pattern.finditer(question[:MAX_LETTERS])]
     return frozenset(stem(word) for word in found if word not in _NO_ASPECT and stem(word) not in ASKING | POINTING)
 
 
 def goes_on(question: str) -> bool:
     """Whether a question asks for what comes after something that was said, and does not say after what."""
-    return bool(_GOES_ON.search(question))
+    return bool(_GOES_ON.search(question[:MAX_LETTERS]))
 
 
 _KINDS = tuple(

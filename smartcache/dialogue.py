@@ -35,19 +35,23 @@ class Dialogue:
     """A conversation up to its question: the texts alone, as they are kept with an answer.
 
     `history` holds the user's and the assistant's turns before the question, in order, as (role, text), without what a
-    speaker took back in the same breath. `read` gives the facts of a text.
+    speaker took back in the same breath. `question` is without the politeness around it, `wording` with it, where there
+    is any. `read` gives the facts of a text.
     """
 
     history: tuple[tuple[str, str], ...]
     question: str
     read: Callable[[str], Facts] = field(default=Facts.of, repr=False, compare=False)
+    wording: str = ""
 
     @classmethod
     def of(cls, request: Request, read: Callable[[str], Facts] = Facts.of) -> Dialogue:
         spoken = [turn for turn in request.turns if turn.role in ("user", "assistant")]
         last = next((n for n in range(len(spoken) - 1, -1, -1) if spoken[n].role == "user"), len(spoken))
         history = tuple((turn.role, mended(turn.text)) for turn in spoken[:last])
-        return cls(history, plainly(mended(spoken[last].text if last < len(spoken) else request.query)), read)
+        asked = mended(spoken[last].text if last < len(spoken) else request.query)
+        question = plainly(asked, history[-1][1] if history else "")
+        return cls(history, question, read, "" if question == asked else asked)
 
     @cached_property
     def context(self) -> tuple[tuple[str, str], ...]:
@@ -96,9 +100,7 @@ class Dialogue:
     @cached_property
     def stands_alone(self) -> bool:
         """Whether the question means the same whatever was said before. In doubt it does not."""
-        if not self.question_stands_alone or any(
-            role == "user" and _INSTRUCTS.match(text) for role, text in self.history
-        ):
+        if not self.question_stands_alone or self._is_instructed:
             return False
         names = frozenset(word.lower() for word in _PROPER.findall(self.question)) & self.question_facts.names
         if names and self.question_facts.content <= self.question_facts.names:
@@ -157,12 +159,12 @@ class Dialogue:
     @cached_property
     def query(self) -> str:
         """What to search the knowledge base for: the question, after what the user said before if it leans on it."""
-        return "\n".join([*([self.said] if self.said else []), self.question])
+        return "\n".join([*([self.said] if self.said else []), self.wording or self.question])
 
     @property
     def transcript(self) -> str:
         """The whole of it as text, a line a turn: what a language model can be asked about."""
-        return "\n".join(f"{role}: {text}" for role, text in (*self.history, ("user", self.question)))
+        return "\n".join(f"{role}: {text}" for role, text in (*self.history, ("user", self.wording or self.question)))
 
     @cached_property
     def facts(self) -> Facts:
@@ -185,7 +187,8 @@ class Dialogue:
 
     @cached_property
     def said_facts(self) -> Facts:
-        return self.facts_of(*(text for role, text in self.context if role == "user"))
+        """Of plain replies none: whether they were yes or no is in `replies`."""
+        return self.facts_of(*(text for role, text in self.context if role == "user" and not _REPLY.match(text)))
 
     @cached_property
     def earlier_facts(self) -> Facts:
@@ -308,7 +311,7 @@ _TOPIC = re.compile(r"^\W*(?:please )?(?:tell me about|describe|explain)\b", re.
 _NO = re.compile(r"^\W*(?:no|nope|not|never|i'm not|i \w+n't|不|没)", re.I)
 _PLACED = re.compile(
     r"\b(?:first|second|third|fourth|fifth|last|latter|former|next|other) (?:one|option|item|of)"
-    r"|\b(?:latter|former)\b",
+    r"|\b(?:latter|former)\b|\bthe (?:first|second|third|fourth|fifth|last)\W*$",
     re.I,
 )
 _INSTRUCTS = re.compile(
@@ -317,7 +320,7 @@ _INSTRUCTS = re.compile(
     re.I,
 )
 _REPLY = re.compile(
-    r"^\W*(?:yes|no|yeah|yep|nope|not really|not yet|never|i (?:do|am|can|have|did)|i(?:'m not| \w+n't)"
+    r"^\W*(?:yes|no|yeah|yep|nope|not really|not yet|not at all|never|i (?:do|am|can|have|did)|i(?:'m not| \w+n't)"
     r"|对|是的?|不是|没有|有)\b[\w ']{0,12}\W*$",
     re.I,
 )

@@ -43,16 +43,20 @@ class RememberedVectors:
         self._max_texts = max_texts
         self._vectors: OrderedDict[str, Vector] = OrderedDict()
         self._readable: OrderedDict[tuple[str, str], bool] = OrderedDict()
+        self._cleared = 0
         self._lock = threading.Lock()
 
     def __call__(self, texts: Sequence[str]) -> list[Vector]:
         """One unit vector a text. Raises ValueError for a vector of another dimension, with NaN, or of length zero."""
         with self._lock:
             known = {text: self._vectors[text] for text in texts if text in self._vectors}
+            for text in known:
+                self._vectors.move_to_end(text)
+            cleared = self._cleared
         unknown = [text for text in dict.fromkeys(texts) if text not in known]
         if unknown:
             known |= zip(unknown, self._embed(unknown), strict=True)
-            self._remember({text: known[text] for text in unknown})
+            self._remember({text: known[text] for text in unknown}, cleared)
         return [known[text] for text in texts]
 
     def fits(self, text: str) -> bool:
@@ -71,18 +75,21 @@ class RememberedVectors:
         return reads is None or self._known("reads", text, lambda: bool(reads(text)))
 
     def clear(self) -> None:
+        """Drops all; what is being embedded just now is not remembered either."""
         with self._lock:
+            self._cleared += 1
             self._vectors.clear()
             self._readable.clear()
 
     def _known(self, question: str, text: str, ask: Callable[[], bool]) -> bool:
         """What the embedder says of a text, asked once."""
         with self._lock:
-            known = self._readable.get((question, text))
+            known, cleared = self._readable.get((question, text)), self._cleared
         if known is None:
             known = ask()
             with self._lock:
-                self._readable[question, text] = known
+                if cleared == self._cleared:
+                    self._readable[question, text] = known
                 while len(self._readable) > 2 * self._max_texts:
                     self._readable.popitem(last=False)
         return known
@@ -94,9 +101,10 @@ class RememberedVectors:
             raise ValueError(f"embedder {self.embedder.name!r} gave vectors of shape {rows.shape}, not {expected}")
         return [unit(row) for row in rows]
 
-    def _remember(self, vectors: dict[str, Vector]) -> None:
+    def _remember(self, vectors: dict[str, Vector], cleared: int) -> None:
         with self._lock:
-            self._vectors.update(vectors)
+            if cleared == self._cleared:
+                self._vectors.update(vectors)
             while len(self._vectors) > self._max_texts:
                 self._vectors.popitem(last=False)
 

@@ -153,21 +153,25 @@ class ReadTexts:
     def __init__(self, *, max_texts: int = 5_000) -> None:
         self._max_texts = max_texts
         self._facts: OrderedDict[str, Facts] = OrderedDict()
+        self._cleared = 0
         self._lock = threading.Lock()
 
     def __call__(self, text: str) -> Facts:
         with self._lock:
-            known = self._facts.get(text)
+            known, cleared = self._facts.get(text), self._cleared
         if known is None:
             known = Facts.of(text)
             with self._lock:
-                self._facts[text] = known
+                if cleared == self._cleared:
+                    self._facts[text] = known
                 while len(self._facts) > self._max_texts:
                     self._facts.popitem(last=False)
         return known
 
     def clear(self) -> None:
+        """Drops all; what is being read just now is not remembered either."""
         with self._lock:
+            self._cleared += 1
             self._facts.clear()
 
 

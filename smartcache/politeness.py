@@ -8,22 +8,24 @@ from smartcache.repair import LITERAL
 
 MAX_LETTERS = 400  # a longer text is no question with a word before it
 MIN_WORDS = 2  # that must be left of a question
-MAX_AGREEING = 14  # words of a plain yes
 
 
-def plainly(text: str) -> str:
+def plainly(text: str, before: str = "") -> str:
     """The question alone: "Good evening, could you tell me where it is please?" asks "where it is?", and "That works
-    for me" says "Yes.".
+    for me" says "Yes." to the turn `before` it.
 
     As it is where nothing else is left, or where it may be a text to work on.
     """
     if len(text) > MAX_LETTERS:
         return text
-    if answer := _answer(text):
+    if answer := _answer(text, before):
         return answer
     if LITERAL.search(text):
         return text
-    plain = _LAST.sub(lambda last: last["end"], _INDIRECT.sub("", _FIRST.sub("", text)))
+    plain = _FIRST.sub("", text)
+    if (last := _LAST.search(plain)) and plain[: last.start()].rpartition(" ")[2].lower() not in _TAKES:
+        plain = plain[: last.start()] + last["end"]
+    plain = _INDIRECT.sub("", plain)
     if plain == text or len(plain.split()) < MIN_WORDS:
         return text
     return plain[0].upper() + plain[1:] if text[0].isupper() else plain
@@ -34,29 +36,47 @@ def direct(question: str) -> str:
     return INDIRECT.sub("", question, count=1)
 
 
-def _answer(text: str) -> str | None:
-    """ "Yes." or "No.", where a text says that and nothing else."""
+def _answer(text: str, before: str) -> str | None:
+    """ "Yes." or "No.", where a text says that and nothing else. Praise ("Perfect!") agrees to what was to be confirmed
+    alone: a hotel may be "perfect" or "fine"."""
     if _NO.fullmatch(text):
         return "No."
-    words = re.findall(r"[\w'’]+", text.lower().replace("’", "'"))
-    if not words or len(words) > MAX_AGREEING or "?" in text or words[0] in _OPENINGS:
+    if "?" in text or _OR.search(before):
         return None
-    is_side = _SIDE.issuperset(words)  # of left and right
-    return "Yes." if _AGREES.intersection(words) and _AGREEING.issuperset(words) and not is_side else None
+    said = _THANKS.sub("", text.lower().replace("’", "'"))
+    parts = [part for part in _PARTS.split(said) if part]
+    if not parts or not all(_YES.fullmatch(part) or _PRAISE.fullmatch(part) for part in parts):
+        return None
+    return "Yes." if any(map(_YES.fullmatch, parts)) or _CONFIRM.search(before) else None
 
 
-_AGREES = frozenset(
-    """yes yeah yep yup ya yea sure ok okay alright right correct exactly absolutely definitely certainly indeed perfect
-    perfectly great good fine nice cool awesome excellent wonderful lovely fantastic works confirm confirmed agree
-    agreed proceed""".split()
+_PARTS = re.compile(r"\s*[,.!;:]+\s*|\s+and\s+")
+_THANKS = re.compile(r"[\s,.!]*\b(?:please|thanks|thank you)(?: (?:a lot|very much|so much))?\s*(?=[,.!;:]|$)")
+_AYE = r"(?:yes|yeah|yep|yup|yea)"
+_THIS = r"(?:that|it|this|all|everything)"
+_YES = re.compile(
+    rf"(?:{_AYE} )?(?:{_AYE}|sure|correct|exactly|absolutely|definitely|certainly|indeed"
+    r"|(?:i )?(?:confirm|confirmed|agree|agreed)|(?:please )?(?:do (?:that|it|so)|proceed|go ahead)|please do"
+    rf"|{_THIS}(?:'s| is| are)? (?:all )?(?:right|correct|works)|works"
+    r"|(?:you're|you are|that sounds) (?:right|correct)|you got (?:it|that)(?: right)?"
+    r"|(?:the|all) (?:information|details|info)(?: you have)?(?: is| are)? (?:right|correct)"
+    r"|that(?:'s| is) (?:exactly )?what i (?:want|need|wanted)(?: to do)?)(?: for me)?"
 )
-_AGREEING = _AGREES | frozenset(
-    """that that's thats this it it's is are sounds sound looks look seems seem work would will be to me for i i'm am
-    the of all details information everything you got have your you're please go ahead with as so just what want wanted
-    do thanks thank very much really""".split()
+_PRAISE = re.compile(
+    rf"(?:{_AYE} )?(?:{_THIS}(?:'s| is| was| would be| will be)? )?(?:(?:all )?(?:sounds|looks|seems) )?"
+    r"(?:all |just |very )?"
+    r"(?:good|great|fine|perfect|nice|cool|awesome|excellent|wonderful|lovely|ok|okay|alright|right)"
+    r"(?: (?:for|to|with) me)?"
 )
-_SIDE = frozenset("the right".split())
-_OPENINGS = frozenset("what who which where when why how is are was were would will do does did can could have".split())
+_OR = re.compile(r"\bor\b|\b(?:anything|something) else\b|\bhow (?:are|do)\b", re.I)  # no yes answers that
+_CONFIRM = re.compile(
+    r"\b(?:confirm\w*|verify|correct|right|shall i|should i|would you like|do you want)\b|\bok(?:ay)?\?"
+    r"|(?:^|[.!?]\s)(?![^.!?]*\b(?:what|which|who|where|when|why|how)\b)[^.!?]{3,200}\?\s*$",  # "At seven?"
+    re.I,
+)
+_TAKES = frozenset(  # a word before "please" or "thanks" that speaks of it
+    "for of is are was were say says saying with mean means word words called spell write than like as about".split()
+)
 _NO = re.compile(r"\W*(?:no|nope|nah)(?:[\s,.!]+(?:thanks|thank\s+you|thx))?\W*", re.I)
 
 _WH = r"(?:who|what|which|where|when|why|how)"

@@ -156,6 +156,12 @@ class Told:
         return self.dialogue.question.lower().strip(" ?.!？。！")
 
     @cached_property
+    def letter(self) -> str:
+        """The letter or digit that a question ends with, as in "Option A"."""
+        last = self.plain.rpartition(" ")[2]
+        return last if len(last) == 1 and last.isalnum() and last.isascii() else ""
+
+    @cached_property
     def replies(self) -> dict[frozenset[str], bool]:
         """What the user answered with yes or no, by the stems of what was asked."""
         return dict(replies(self.dialogue.history))
@@ -181,6 +187,8 @@ class Told:
             return "order"
         heard = all(map(other.mentions, self.question.hard)) and all(map(self.mentions, other.question.hard))
         if not heard or (self._states_numbers_beside(other) and other._states_numbers_beside(self)):
+            return "facts"
+        if self.letter and other.letter and self.letter != other.letter:
             return "facts"
         is_of_the_user = self.dialogue.is_of_the_user or other.dialogue.is_of_the_user
         return (

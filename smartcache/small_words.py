@@ -12,6 +12,7 @@ from smartcache.politeness import direct
 from smartcache.stems import stem
 
 MAX_OTHER = 3  # small words that one has and the other has not: with more it is another wording
+MAX_LETTERS = 1_000  # of a longer question only its beginning is read
 POLITE = frozenset("please pls plz kindly thanks thank hi hello hey just then so and well okay ok now".split())
 
 
@@ -22,16 +23,26 @@ class SmallWords:
     words: frozenset[str]
     stems: frozenset[str]
     content: frozenset[str]
-    said: tuple[Set[str], ...]  # tenses, past forms, modals, amounts
-    asks_subject: bool | None
+    said: tuple[
+        Set[str], ...
+    ]  # tenses, past forms, modals, amounts, and what is asked for: who does it, or what is done
+    owners: frozenset[tuple[str, str]]
 
     @classmethod
     def of(cls, question: str) -> Self:
-        question = direct(question)
+        question = " ".join(direct(question[:MAX_LETTERS]).split())
         words = [word for word in _WORD.findall(question.lower().replace("’", "'")) if word not in POLITE]
-        said = _sides(words, _TENSES), _past_forms(words), _modals(question, words), _sides(words, _AMOUNTS)
+        said = (
+            _sides(words, _TENSES),
+            _past_forms(words),
+            _modals(question, words),
+            _sides(words, _AMOUNTS),
+            _asked(_IS_WHAT, question),
+            _asked(_DOES, question),
+        )
         content = frozenset(stem(word) for word in words if word not in _SMALL)
-        return cls(frozenset(words), frozenset(map(stem, words)), content, said, _subject_is_asked(question))
+        owners = frozenset((owner.removesuffix("'s"), stem(owned)) for owner, owned in _OWNED.findall(question.lower()))
+        return cls(frozenset(words), frozenset(map(stem, words)), content, said, owners)
 
     def part_from(self, other: Self) -> bool:
         """Whether two questions have the same words but the small ones, and those make them two questions."""
@@ -40,8 +51,13 @@ class SmallWords:
         if max(len(self.stems - other.stems), len(other.stems - self.stems)) > MAX_OTHER:
             return False
         clashes = any(one and also and one != also for one, also in zip(self.said, other.said, strict=True))
-        subject_apart = {self.asks_subject, other.asks_subject} == {True, False}
-        return clashes or subject_apart or _lead_elsewhere(self.words, other.words)
+        return clashes or self._owns_otherwise(other) or _lead_elsewhere(self.words, other.words)
+
+    def _owns_otherwise(self, other: Self) -> bool:
+        """Whether two owners have each other's things: "my dog bit his cat", "his dog bit my cat"."""
+        left, came = self.owners - other.owners, other.owners - self.owners
+        swapped = [(one, thing) for one, thing in left if any(thing == also and one != two for two, also in came)]
+        return len(swapped) > 1 and {one for one, _ in swapped} <= {two for two, _ in came}
 
 
 def _sides(words: list[str], kinds: Mapping[str, str]) -> Set[str]:
@@ -66,13 +82,11 @@ def _lead_elsewhere(words: frozenset[str], others: frozenset[str]) -> bool:
     return apart or any(word in here | there for word in _LEADING_ALONE)
 
 
-def _subject_is_asked(question: str) -> bool | None:
-    """Whether "what" and "which team" are who does it ("What causes A?") or what it is done to ("What does A cause?");
-    None where neither shows."""
-    if is_what := _IS_WHAT.match(question):
-        return is_what["last"] is None  # "What is made from A?", "What is A made from?"
-    asked = _DOES.match(question)
-    return None if asked is None else asked["does"] is None
+def _asked(pattern: re.Pattern[str], question: str) -> Set[str]:
+    """Whether "what" and "which team" are who does it ("What causes A?", "What is made from A?") or what it is done to
+    ("What does A cause?", "What is A made from?"); nothing where neither shows."""
+    found = pattern.match(question)
+    return {"object" if found["object"] else "subject"} if found else frozenset()
 
 
 _WORD = re.compile(r"[a-z0-9]+(?:[-'][a-z]+)*")
@@ -83,6 +97,7 @@ _TENSES = {
     ),
     **dict.fromkeys("will won't i'll it'll".split(), "present"),  # "When does it start?", "When will it start?"
 }
+_OWNED = re.compile(r"\b(my|your|his|her|our|their|[a-z]+'s)\s+([a-z]+)\b(?!')")
 _ASKING = frozenset("who what which how".split())
 _MODALS = {
     **dict.fromkeys("can could may might can't couldn't".split(), "can"),
@@ -109,12 +124,12 @@ _LEADING_ALONE = ("from", "without", "except", "only", "not", "against", "before
 _AUXILIARY = r"(?:do|does|did|is|are|was|were|am|be|can|could|will|would|shall|should|may|might|must|has|have|had)"
 _IS_WHAT = re.compile(
     r"^\W*what(?:'s| is| are| was| were)\s+"
-    r"(?:.*\s(?P<last>from|of|for|in|with|by|to|on)\W*$|.*\b(?:from|of|for|in|with|by|to|on)\s)",
+    r"(?:.*\s(?P<object>from|of|for|in|with|by|to|on)\W*$|.*\b(?:from|of|for|in|with|by|to|on)\s)",
     re.I,
 )
 _DOES = re.compile(
     rf"^\W*(?:(?:what|who|whom)|(?:what|which)\s+(?!{_AUXILIARY}\b)[\w-]+)\s+"
-    rf"(?:(?P<does>do|does|did|don't|doesn't|didn't)\b|(?!{_AUXILIARY}\b|\w+n't|\w*'|else\b|of\b|to\b)[a-z]+)",
+    rf"(?:(?P<object>do|does|did|don't|doesn't|didn't)\b|(?!{_AUXILIARY}\b|\w+n't|\w*'|else\b|of\b|to\b)[a-z]+)",
     re.I,
 )
 _SMALL = (

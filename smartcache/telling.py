@@ -14,6 +14,7 @@ from smartcache.focus import focus, weighty_stems
 MIN_TELLING = -1.4  # a logit: of what tells of a case one sentence in thirty lies below it, of small talk four in five
 MIN_ALIKE = 0.8  # cosine of two wordings of one sentence
 MAX_CHOICE, MAX_CHOICE_WORDS = 2, 3  # words, all but the lightest and all
+MAX_TOLD = 12  # sentences that only one user told
 MAX_CHANGED = 6  # turns that are compared with each other, the last ones
 MIN_SHARED = 0.5  # of the words of two texts that one may deny the other in
 Read = Callable[[str], Facts]
@@ -56,9 +57,14 @@ def beside(
     told: Sequence[Sentence], also_told: Sequence[Sentence], vectors: RememberedVectors, telling: Telling
 ) -> Beside:
     fewer, more = sorted((_of_a_case(told, vectors, telling), _of_a_case(also_told, vectors, telling)), key=len)
+    if len(more) > MAX_TOLD:
+        return Beside(0.0 if fewer else 1.0, len(more))  # two long stories: nobody compares them sentence by sentence
     alike = [[_alike(one, other, vectors) for other in more] for one in fewer]
-    met = sum(max(nearness) == 1.0 for nearness in zip(*alike, strict=True))
-    return Beside(min(map(max, alike), default=1.0), len(more) - met)
+    best, best_of_more = [*map(max, alike)], [*map(max, zip(*alike, strict=True))]
+    if len(fewer) == len(more):
+        best += best_of_more
+    unmet = max(len(more) - best_of_more.count(1.0), len(fewer) - best[: len(fewer)].count(1.0))
+    return Beside(min(best, default=1.0), unmet)
 
 
 def stated(turns: Sequence[tuple[str, str]], role: str, read: Read) -> Iterator[Sentence]:
@@ -66,8 +72,13 @@ def stated(turns: Sequence[tuple[str, str]], role: str, read: Read) -> Iterator[
     for (_, before), (speaker, text) in pairwise([("", ""), *turns]):
         if speaker == role:
             offered = weighty_stems(before)
-            parts = (part for part in _BETWEEN.split(text) if part.strip() and not QUESTION.search(part))
+            parts = (part for part in _BETWEEN.split(text) if part.strip(_MARKS) and not _asks(part))
             yield from (_sentence(part, offered, read) for part in parts)
+
+
+def _asks(sentence: str) -> bool:
+    """Whether it is a question, with its mark or without; "What I have is a Mac." is none."""
+    return bool(QUESTION.search(sentence)) and not sentence.rstrip().endswith(".")
 
 
 def _sentence(text: str, offered: frozenset[str], read: Read) -> Sentence:
@@ -76,7 +87,11 @@ def _sentence(text: str, offered: frozenset[str], read: Read) -> Sentence:
     last = plain[-1].strip(_MARKS)
     if is_choice:
         words |= {last}  # "Option A"
-    counts = len(last) == 1 or bool(read(text).hard) or bool(is_choice and words & offered)
+    counts = (
+        (len(last) == 1 and last.isalnum() and last != "i")
+        or bool(read(text).hard)
+        or bool(is_choice and words & offered)
+    )
     return Sentence(text, words or frozenset(plain), is_choice, counts)
 
 
@@ -111,6 +126,8 @@ def _of_a_case(told: Sequence[Sentence], vectors: RememberedVectors, telling: Te
 def _alike(one: Sentence, other: Sentence, vectors: RememberedVectors) -> float:
     if one.is_choice and other.is_choice:
         return float(one.words == other.words)
+    if not (vectors.fits(one.text) and vectors.fits(other.text)):
+        return 0.0
     nearness = cosine(*vectors([one.text, other.text]))
     if differing := focus(one.text, other.text):
         return min(nearness, cosine(*vectors(differing)) if all(differing) else 0.0)
@@ -124,4 +141,7 @@ QUESTION = re.compile(
 )
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll we we're we've my our".split())
 _MARKS = ".,:;!?()[]\"'"
-_BETWEEN = re.compile(r"(?<=[.!?;])\s+|\n")
+_BETWEEN = re.compile(  # "I am vegan, is there anything for me?" tells and asks
+    r"(?<=[.!?;])\s+|\n|,\s+(?=(?:is|are|do|does|did|can|could|will|would|should|what|which|who|where|when|how)\b)",
+    re.I,
+)

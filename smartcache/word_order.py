@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from itertools import combinations, pairwise
 
 from smartcache.stems import stem
-from smartcache.wording import ALIGNING, ARTICLES, SENTENCE_STARTERS
+from smartcache.wording import ALIGNING, ARTICLES, PERSONS, SENTENCE_STARTERS
 
 
 def exchanged(steps: Sequence[str], others: Sequence[str], named: Set[str] | None = None) -> bool:
@@ -21,12 +21,14 @@ def exchanged(steps: Sequence[str], others: Sequence[str], named: Set[str] | Non
 
 
 def is_turned_round(order: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether two of the same words, not side by side, are exchanged and all others stay."""
+    """Whether two of the same words, not side by side, are exchanged and all others stay; a person ("I", "you") may
+    stand beside the other."""
     moved = [place for place, pair in enumerate(zip(order, other, strict=False)) if pair[0] != pair[1]]
     if len(order) != len(other) or len(moved) != 2:
         return False
     first, last = moved
-    return last - first > 1 and (order[first], order[last]) == (other[last], other[first])
+    is_person = not PERSONS.keys().isdisjoint((order[first], order[last]))
+    return (last - first > 1 or is_person) and (order[first], order[last]) == (other[last], other[first])
 
 
 def _places(steps: Sequence[str]) -> Mapping[str, frozenset[str]]:

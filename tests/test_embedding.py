@@ -131,3 +131,26 @@ def test_what_was_cleared_is_asked_again():
         vectors.reads("a text")
         vectors.clear()
     assert (embedder.texts, embedder.counted, embedder.read) == (["a text"] * 2, ["a longer text"] * 2, ["a text"] * 2)
+
+
+def test_what_is_embedded_while_all_is_cleared_is_not_remembered():
+    class Slow(BagOfWordsEmbedder):
+        def __call__(self, texts):
+            if len(self.texts) == 1:
+                vectors.clear()
+            return super().__call__(texts)
+
+    embedder = Slow()
+    vectors = RememberedVectors(embedder)
+    for _ in range(3):
+        vectors(["kept"])
+        vectors(["a secret"])
+    assert embedder.texts.count("a secret") == 2
+
+
+def test_what_was_asked_last_is_remembered_longest():
+    embedder = BagOfWordsEmbedder()
+    vectors = RememberedVectors(embedder, max_texts=2)
+    for text in ("a text", "another", "a text", "a third", "a text"):
+        vectors([text])
+    assert embedder.texts == ["a text", "another", "a third"]

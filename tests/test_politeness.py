@@ -3,6 +3,7 @@
 import pytest
 
 from smartcache import Answer, Request, SmartCache, Turn
+from smartcache.dialogue import Dialogue
 from smartcache.politeness import MAX_LETTERS, plainly
 from smartcache.testing import BagOfWordsEmbedder
 
@@ -16,6 +17,7 @@ AROUND = [
     ("Quick question: is it open?", "Is it open?"),
     ("That works for me", "Yes."),
     ("Right. That's what I want to do.", "Yes."),
+    ("Yes please, go ahead", "Yes."),
     ("No thanks.", "No."),
 ]
 
@@ -28,6 +30,11 @@ def test_the_question_alone_is_kept(text, plain):
 @pytest.mark.parametrize(
     "text",
     [
+        "Nice work",
+        "What is the meaning of cheers?",
+        "What is French for please?",
+        "How do you say thank you?",
+        "To the right",
         "Hello",
         "Hello by Adele, when was it released?",
         "Please Please Me is on which album?",
@@ -44,6 +51,31 @@ def test_the_question_alone_is_kept(text, plain):
 )
 def test_what_may_be_meant_stays(text):
     assert plainly(text) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "is_yes"),
+    [
+        ("Please confirm: a table for two.", "Perfect!", True),
+        ("What condition is it in?", "Perfect!", False),
+        ("Is it excellent, good or fine?", "Good", False),
+        ("Would you like anything else?", "I'm good, thanks", False),
+        ("How are you?", "Great!", False),
+        ("Shall I book it?", "ok", True),
+        ("Shall I book it?", "Yes please", True),
+        ("Is it red or blue?", "Yes", False),
+    ],
+)
+def test_praise_agrees_to_what_was_to_be_confirmed_alone(before, text, is_yes):
+    assert (plainly(text, before) == "Yes.") is is_yes
+
+
+def test_a_search_is_asked_in_the_users_own_words():
+    request = Request([Turn("user", "Good morning, where is the station please?")])
+    assert (Dialogue.of(request).question, Dialogue.of(request).query) == ("Where is the station?", request.query)
+    cache, asked = SmartCache.open(embedder=BagOfWordsEmbedder()), []
+    cache.answer(request, lambda request, chunks: "There.", search=lambda query: asked.append(query) or ())
+    assert asked == [request.query]
 
 
 def ask(*texts):

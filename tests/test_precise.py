@@ -30,6 +30,8 @@ def part(one: str, other: str) -> bool:
         ("Who did Microsoft acquire?", "Who acquired Microsoft?"),
         ("Did Rome defeat Carthage?", "Was Rome defeated by Carthage?"),
         ("Name all planets except Earth", "Name all planets and Earth"),
+        ("Which plan has phone support?", "Which plan lacks phone support?"),
+        ("I am left-handed", "I am right-handed"),
     ],
 )
 def test_what_is_written_otherwise_is_another_question(one, other):

@@ -136,3 +136,8 @@ def test_the_values_of_signals_are_numbers_in_their_order():
     values = list(map(float, range(len(MONOTONE))))
     values[list(MONOTONE).index("facts_agree")] = 1.0
     assert signals.values() == tuple(values)
+
+
+@pytest.mark.parametrize(("one", "other", "refusal"), [("Plan a", "plan b", "facts"), ("Option 2", "option 2.", None)])
+def test_a_letter_at_the_end_is_a_fact(one, other, refusal):
+    assert Told(Dialogue((), one)).refusal(Told(Dialogue((), other))) == refusal

@@ -25,6 +25,7 @@ def part(one: str, other: str) -> bool:
         ("What causes rust?", "What does rust cause?"),
         ("Which team beat Basel?", "Which team did Basel beat?"),
         ("What is made from milk?", "What is milk made from?"),
+        ("My tree fell on his car", "His tree fell on my car"),
     ],
 )
 def test_a_small_word_may_make_another_question(one, other):
@@ -42,6 +43,8 @@ def test_a_small_word_may_make_another_question(one, other):
         ("How do I reset it?", "How can I reset it?"),
         ("Could you tell me when the shop opens?", "When does the shop open?"),
         ("What happened to my order?", "What has happened to my order?"),
+        ("What does VAT mean?", "What is the meaning of VAT?"),
+        ("My tree fell on his car", "My tree fell on the car"),
         ("What do I do if my phone was lost?", "My phone is lost! And what is it that I now do about it?"),
         ("Is every seat taken?", "Are all the seats taken?"),
         ("Who is the mayor of Bern?", "Who was the mayor of Chur?"),

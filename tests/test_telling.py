@@ -5,7 +5,7 @@ import pytest
 
 from smartcache.embedding import RememberedVectors
 from smartcache.facts import Facts
-from smartcache.telling import Telling, beside, changed, stated
+from smartcache.telling import MAX_TOLD, Telling, beside, changed, stated
 from smartcache.testing import TableEmbedder
 
 SMALL_TALK = "One moment please."
@@ -60,6 +60,24 @@ def test_what_was_offered_is_a_choice_though_it_looks_like_small_talk(vectors):
     chosen, agreed = ([*stated(turns, "user", Facts.of)] for turns in offered)
     assert beside(chosen, [], vectors, nothing_tells).none == 1
     assert beside(agreed, [], vectors, nothing_tells).none == 0
+
+
+def test_it_is_the_same_in_either_order(vectors, telling):
+    one, other = told(CASES[0], "My dog is ill."), told(CASES[1], CASES[2])
+    assert beside(one, other, vectors, telling) == beside(other, one, vectors, telling)
+    assert beside(one, other, vectors, telling).alike < 0.5
+
+
+@pytest.mark.parametrize(("count", "alike"), [(MAX_TOLD, 1.0), (MAX_TOLD + 1, 0.0)])
+def test_two_stories_too_long_to_compare_are_two(vectors, telling, count, alike):
+    story = told(*[f"My house number {number} is red." for number in range(count)])
+    assert beside(story, story[:1], vectors, telling).alike == alike
+
+
+def test_a_sentence_may_tell_and_ask():
+    assert [one.text for one in told("I am vegan, is there anything for me?")] == ["I am vegan"]
+    assert [one.text for one in told("What I have is a Mac.")] == ["What I have is a Mac."]
+    assert told("What is a Mac?", "How do I start it") == []
 
 
 @pytest.mark.parametrize(

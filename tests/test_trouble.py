@@ -61,6 +61,8 @@ def test_a_damaged_vector_hides_no_other_entry(tmp_path):
         ("dialogue", "[["),
         ("dialogue", "5"),
         ("dialogue", "[[], 5]"),
+        ("dialogue", b"\xff\xfe"),
+        ("dialogue", "[" * 100_000),
         ("dialogue", json.dumps([[], RESET_REWORDED])),
         ("answer", "[["),
         ("checksum", ""),

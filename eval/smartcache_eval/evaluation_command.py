@@ -41,7 +41,7 @@ MaxWrong = Annotated[
     float,
     typer.Option(
         min=0.0,
-        max=1.0,
+        max=0.99,
         help="Wrong answers per hit: `run` keeps our policy and the others' thresholds to it, "
         "`gate` the default policy.",
     ),

@@ -220,7 +220,7 @@ class ChatSmartCache(BaseChatModel):
         **kwargs: Any,
     ) -> None:
         """Never again answers `input` with what it got, `message`; see `SmartCache.report_wrong`. The options are those
-        of the call; of `config` only what is configurable counts, a scope for one."""
+        of the call; of `config` only what was made configurable counts (`configurable_fields`), a scope for one."""
         answer = served(message)
         self.smart_cache.report_wrong(
             self._call(self._convert_input(input).to_messages(), stop, kwargs).request, answer

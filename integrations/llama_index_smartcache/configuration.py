@@ -150,7 +150,7 @@ class Narrowed:
         known = getattr(getattr(index, "index_struct", None), "nodes_dict", None)
         if not ids or not known:
             return None
-        state = len(ids), len(known), next(reversed(known))
+        state = len(ids), hash(frozenset(known))
         if state != self._known[0]:
             self._known = state, None if set(ids) >= set(known.values()) else digest(sorted(ids))
         return self._known[1]

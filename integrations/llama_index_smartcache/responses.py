@@ -93,7 +93,8 @@ def mark(hit: Answer | None) -> dict[str, Any]:
 
 def served(response: Any) -> Answer:
     """The answer that a response of an engine or an LLM was made of."""
-    told = getattr(response, "metadata", None) or getattr(response, "additional_kwargs", None) or {}
+    told = getattr(response, "metadata", None) or getattr(response, "additional_kwargs", None)
+    told = told if isinstance(told, dict) else {}
     if not isinstance(told.get(MARK), dict):
         raise TypeError(f'pass the response that the cache gave, with its mark "{MARK}", not {type(response).__name__}')
     return Answer("", served_by=told[MARK]["served_by"], entry_id=told[MARK]["entry_id"])

@@ -65,6 +65,7 @@ class SemanticIndex:
         self._rules = ByRules(self._vectors)
         self._judge: Judge = ByConfidence(self._vectors, learned) if learned else self._rules
         self._partitions: OrderedDict[str, _Partition] = OrderedDict()
+        self._forgets = 0
         self._lock = threading.RLock()
 
     def partition(self, asked: Asked) -> str:
@@ -154,6 +155,7 @@ class SemanticIndex:
             found = {id: cases[id] for id in ids if id in cases}
             for id in found:
                 cases.move_to_end(id)
+            forgets = self._forgets
         unknown = [id for id in ids if id not in found]
         if not unknown:
             return found
@@ -163,7 +165,8 @@ class SemanticIndex:
                 _ = case.state.vector
                 found[id] = _Kept(key, partition, created_at, case)
         with self._lock:
-            cases.update((id, found[id]) for id in unknown if id in found)
+            if forgets == self._forgets:  # else one of them may be forgotten by now
+                cases.update((id, found[id]) for id in unknown if id in found)
             while len(cases) > MAX_CASES:
                 cases.popitem(last=False)
         return found
@@ -171,6 +174,7 @@ class SemanticIndex:
     def forget(self, ids: Iterable[int]) -> None:
         ids = list(ids)
         with self._lock:
+            self._forgets += 1
             for partition in self._partitions.values():
                 partition.index.forget(ids)
                 for id in ids:
@@ -179,6 +183,7 @@ class SemanticIndex:
     def forget_texts(self) -> None:
         """Drops every text and vector that is in memory only to be quick."""
         with self._lock:
+            self._forgets += 1
             self._partitions.clear()
         self._vectors.clear()
         self._read_text.clear()

@@ -95,10 +95,10 @@ class Entries:
         statement = "SELECT id, state FROM answers WHERE partition = ? AND id > ? AND state IS NOT NULL ORDER BY id"
         return self._all(statement, partition, after)
 
-    def dialogues(self, ids: Sequence[int]) -> list[tuple[int, str, float, str, bytes]]:
+    def dialogues(self, ids: Sequence[int]) -> list[tuple[int, str, float, bytes, bytes]]:
         """(id, key, creation, dialogue, state) of those that are there with a state. They may be damaged:
         what is served is read by `by_id`."""
-        names, marks = "id, key, created_at, dialogue, state", ", ".join("?" * len(ids))
+        names, marks = "id, key, created_at, CAST(dialogue AS BLOB), state", ", ".join("?" * len(ids))
         return self._all(f"SELECT {names} FROM answers WHERE id IN ({marks}) AND state IS NOT NULL", *ids)
 
     def rebase(self, id: int, basis: Basis) -> None:

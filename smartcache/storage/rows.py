@@ -50,7 +50,7 @@ def fields_of(entry: Entry) -> dict[str, str | bytes | None]:
         "request": entry.request,
         "partition": entry.partition,
         "scope": to_column(entry.scope),
-        "dialogue": json.dumps([entry.dialogue.history, entry.dialogue.question]),
+        "dialogue": dialogue_text(entry.dialogue),
         "state": entry.state,
         "answer": json.dumps(
             [answer.text, answer.payload, answer.finish_reason, refs(answer.citations), answer.exact_only]
@@ -81,14 +81,21 @@ def entry_from(
     return Entry(key, request, partition, from_column(scope), told, state, replayed, rests_on, created_at, id)
 
 
-def dialogue_from(column: str, read: Callable[[str], Facts] = Facts.of) -> Dialogue:
+def dialogue_text(dialogue: Dialogue) -> str:
+    wording = [dialogue.wording] if dialogue.wording else []
+    return json.dumps([dialogue.history, dialogue.question, *wording])
+
+
+def dialogue_from(column: str | bytes, read: Callable[[str], Facts] = Facts.of) -> Dialogue:
     """Raises ValueError where the column holds none."""
     try:
-        history, question = json.loads(column)
-        told = Dialogue(tuple((role, said) for role, said in history), question, read)
-    except TypeError as error:
+        history, question, *wording = json.loads(column)
+        told = Dialogue(tuple((role, said) for role, said in history), question, read, *wording)
+    except (TypeError, RecursionError) as error:
         raise ValueError(f"{error}: no dialogue") from error
-    if not all(isinstance(text, str) for text in (question, *(part for turn in told.history for part in turn))):
+    if not all(
+        isinstance(text, str) for text in (question, told.wording, *(part for turn in told.history for part in turn))
+    ):
         raise ValueError("a turn of it is no text")
     return told
 

@@ -155,9 +155,10 @@ def _sort(ref: weakref.ref[VectorIndex]) -> None:
             _fill(ref, Lists.trained(rows, size), rows[:MEASURED_QUERIES])
     except Exception as error:  # of nobody's request
         trouble = error
-    index = ref()
-    if index is not None:
-        index._end(trouble)
+    finally:
+        index = ref()
+        if index is not None:
+            index._end(trouble)
 
 
 def _sampled(ref: weakref.ref[VectorIndex]) -> tuple[Rows, int]:
