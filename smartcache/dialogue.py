@@ -188,7 +188,7 @@ class Dialogue:
     @cached_property
     def said_facts(self) -> Facts:
         """Of plain replies none: whether they were yes or no is in `replies`."""
-        return self.facts_of(*(text for role, text in self.context if role == "user" and not _REPLY.match(text)))
+        return self.facts_of(*(text for role, text in self.context if role == "user" and not _BARE.match(text)))
 
     @cached_property
     def earlier_facts(self) -> Facts:
@@ -324,6 +324,7 @@ _REPLY = re.compile(
     r"|对|是的?|不是|没有|有)\b[\w ']{0,12}\W*$",
     re.I,
 )
+_BARE = re.compile(r"^\W*(?:yes|no|yeah|yep|nope|not really|not yet|not at all|never)\b[\w ',]{0,12}\W*$", re.I)
 _PROPER = re.compile(r"\b[A-Z][a-zà-ÿ]+(?:-[A-Z]?[a-z]+)*\b")  # "WiFi" and "ATM" tell of no one thing
 _OF_THE_USER = re.compile(  # "Can I get it?", and not "How do I get it?"
     r"^\W*(?:can|could|may|do|does|did|am|is|are|was|were|must|should|will|would|have|has)\b.*\b(?:i|my|me|we|our|us)\b",
