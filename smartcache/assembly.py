@@ -67,6 +67,8 @@ def assemble(
         raise TypeError(f"embedder has no {wrong}: pass an Embedder, such as smartcache.models.SentenceEmbedder(path)")
     if policy is not None and not hasattr(policy, "accepts"):
         raise TypeError(f"policy has no accepts: pass a HitPolicy, such as ThresholdPolicy(0.9), not {policy!r}")
+    if verifier is None and verify != "before":
+        raise ValueError(f"verify={verify!r} says when a verifier is asked, and there is none: pass verifier= as well")
     policy = CalibratedPolicy() if policy is None else policy
     doubting = None if verifier is None else checked_policy(policy, verifier, verify)
     used = (embedder or _bundled_embedder()) if mode == "semantic" else None

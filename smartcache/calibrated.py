@@ -39,6 +39,12 @@ class CalibratedPolicy:
         self._own = None if weights is None else Learned.load(weights)
         self.otherwise = ThresholdPolicy()
 
+    def __repr__(self) -> str:
+        given = [f"max_wrong={self.max_wrong}"]
+        given += [f"by_intent={self.by_intent}"] if self.by_intent else []
+        given += [f"weights={self._own.name!r}"] if self._own else []
+        return f"CalibratedPolicy({', '.join(given)})"
+
     def learned_for(self, embedder: str) -> Learned | None:
         """The weights for the vectors of the embedder of that name, None where there are none. Raises ValueError where
         those it was given are for another."""

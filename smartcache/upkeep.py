@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Self
 
@@ -14,7 +15,12 @@ from smartcache.seen import SeenPrompt, seen_most
 from smartcache.shadow import ShadowRecord
 from smartcache.types import Answer, KnowledgeUpdate, Request
 
+log = logging.getLogger("smartcache")
 MAX_READ_REQUESTS = 10_000
+NOT_FOUND = (
+    "report_wrong found no such answer, and changed nothing: it was reported before, forgotten or never stored, or "
+    "was asked for in another scope, of another model or with other options (what is bound is one: report it there)"
+)
 
 
 class Upkeep:
@@ -47,13 +53,17 @@ class Upkeep:
         compared with when it may have changed while no cache was open."""
         return self._knowledge.there(source)
 
-    def report_wrong(self, request: Request, answer: Answer) -> None:
-        """Never serves `answer` to `request` again, nor to what lies nearer to it than to the answer's own question."""
+    def report_wrong(self, request: Request, answer: Answer) -> bool:
+        """Never serves `answer` to `request` again, nor to what lies nearer to it than to the answer's own question.
+        False, with a warning in the log, where no such answer is stored for such a request."""
         asked = self._desk.read(request)
         if not isinstance(answer, Answer):
             raise TypeError(f"the answer is the Answer that was served, not {type(answer).__name__}")
         with self._events.fail_open("report_wrong"):
-            self._answers.report_wrong(asked, answer)
+            if self._answers.report_wrong(asked, answer):
+                return True
+            log.warning(NOT_FOUND)
+        return False
 
     def explain(self, request: Request, count: int = 3, *, policy: HitPolicy | None = None) -> tuple[Explained, ...]:
         """Why a request would be answered from the cache, or not: of each of the `count` nearest stored questions

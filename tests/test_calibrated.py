@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 
 from smartcache import Answer, Candidate, Request, SmartCache, ThresholdPolicy, Turn
 from smartcache.calibrated import CalibratedPolicy
-from smartcache.learned import FORMAT
+from smartcache.learned import BUNDLED, FORMAT
 from smartcache.signals import MONOTONE
 from smartcache.testing import BagOfWordsEmbedder
 
@@ -174,3 +174,9 @@ def test_weights_for_another_embedder_are_refused(weights):
 def test_a_file_that_is_not_there_is_told_at_once(tmp_path):
     with pytest.raises(FileNotFoundError):
         CalibratedPolicy(weights=tmp_path / "none.safetensors")
+
+
+def test_its_repr_is_how_it_is_made():
+    assert repr(CalibratedPolicy()) == "CalibratedPolicy(max_wrong=0.012)"
+    own = CalibratedPolicy(0.005, by_intent={"code": 0}, weights=BUNDLED)
+    assert repr(own).startswith("CalibratedPolicy(max_wrong=0.005, by_intent={'code': 0.0}, weights='")

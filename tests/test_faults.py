@@ -191,7 +191,7 @@ def test_b09_a_report_under_another_embedder_leaves_the_others_served(tmp_path, 
         cache.answer(stored, model)
         hit = cache.answer(asked, model)
     with SmartCache.open(file, embedder=embedders[1], strict=True) as cache:
-        cache.report_wrong(asked, hit)
+        assert cache.report_wrong(asked, hit)
     with SmartCache.open(file, embedder=embedders[0], strict=True) as cache:
         assert cache.lookup(asked) is None
         assert cache.lookup(ask("the hub: how do I reset to factory settings?")) is not None
@@ -200,7 +200,7 @@ def test_b09_a_report_under_another_embedder_leaves_the_others_served(tmp_path, 
 def test_b09_an_exact_answer_reported_wrong_is_gone(cache, model):
     request = ask(WRONG_PAIR[0])
     cache.answer(request, model)
-    cache.report_wrong(request, cache.answer(request, model))
+    assert cache.report_wrong(request, cache.answer(request, model))
     assert cache.answer(request, model).text.startswith("answer 2")
 
 
@@ -368,7 +368,7 @@ def test_b22_a_retrieval_is_not_shared_between_tenants(cache):
 def test_b24_a_wrong_answer_of_another_scope_cannot_be_reported(cache, model):
     cache.answer(ask("what is my balance", scope="a"), model)
     hit = cache.answer(ask("what is my balance", scope="a"), model)
-    cache.report_wrong(ask("what is my balance", scope="b"), hit)
+    assert not cache.report_wrong(ask("what is my balance", scope="b"), hit)
     assert cache.lookup(ask("what is my balance", scope="a")) is not None
 
 

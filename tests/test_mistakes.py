@@ -33,6 +33,7 @@ def cache():
         (lambda cache: cache.answer(OTHER, FakeModel(), search=lambda query: None), TypeError, "return a sequence"),
         (lambda cache: cache.report_wrong("hi", Answer("x")), TypeError, "a request is a Request"),
         (lambda cache: cache.report_wrong(ASKED, "x"), TypeError, "the Answer that was served"),
+        (lambda cache: SmartCache.open(mode="exact", verify="after"), ValueError, "pass verifier= as well"),
         (lambda cache: cache.forget(), ValueError, "say what to forget"),
         (lambda cache: Request([]), ValueError, "at least one Turn"),
         (lambda cache: Request([{"role": "user"}]), TypeError, "turns are Turns, not dict"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.vectorstores import VectorStore
 
 from smartcache import SmartCache
@@ -16,6 +18,17 @@ def refuse_scope(options: Mapping[str, Any]) -> None:
         raise TypeError(
             "scope is no option of a call: set it where the object is made (scope=...), or, where the tenant comes "
             'with the call, make it configurable: .configurable_fields(scope=ConfigurableField(id="scope"))'
+        )
+
+
+def warn_of_unread_scope(config: RunnableConfig | None, scope: str) -> None:
+    """Warns where a call's config names another scope than the one that answers are shared in: nobody made it
+    configurable, or it is another part's."""
+    if ensure_config(config).get("configurable", {}).get("scope", scope) != scope:
+        warnings.warn(
+            f'a scope in config["configurable"] is not read, and all share the answers of scope {scope!r}: to have it '
+            'read, use chat.configurable_fields(scope=ConfigurableField(id="scope"))',
+            stacklevel=3,
         )
 
 

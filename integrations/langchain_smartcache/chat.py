@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,20 +10,21 @@ from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage, message_chunk_to_message
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from langchain_smartcache.arguments import checked_cache, refuse_scope
+from langchain_smartcache.arguments import checked_cache, refuse_scope, warn_of_unread_scope
 from langchain_smartcache.configuration import options_of, schema_of, variant_of
 from langchain_smartcache.payload import Form, answer_of
-from langchain_smartcache.prompts import prompt_of
-from langchain_smartcache.replay import chunks_of, hit_chunks, hit_result, live_chunk, live_result
+from langchain_smartcache.prompts import Found, prompt_of
+from langchain_smartcache.replay import Seen, chunks_of, hit_chunks, hit_result, live_result
 from langchain_smartcache.reporting import BoundChat, served
 from langchain_smartcache.structured import with_model_replaced
-from smartcache import Answer, Chunk, Request, SmartCache
+from smartcache import Answer, Chunk, HitPolicy, Request, SmartCache, Turn
+from smartcache.explained import Explained
 from smartcache.paths import AsyncSearch, Search
 
 FOR_THE_CACHE = ("cache", "sample_index")  # options of a call that the model behind never sees
@@ -37,7 +37,8 @@ class ChatSmartCache(BaseChatModel):
 
     `scope` says who may share answers; no message and no option of a call can change it, and a call that brings a
     `scope` raises TypeError. Where the tenant comes with the call, use `configurable_fields(scope=...)`: without it, a
-    scope in `config["configurable"]` is not read, as LangChain never reads one for a field that is not configurable.
+    scope in `config["configurable"]` is not read, as LangChain never reads one for a field that is not configurable,
+    and a warning says so.
     `search` finds passages for a question, as in
     `SmartCacheRetriever.search`: where a chain's documents cannot be recognised in the prompt, it confirms hits and
     names the evidence. The documents in the prompt go to the model as they are, whatever it finds.
@@ -79,6 +80,28 @@ class ChatSmartCache(BaseChatModel):
         for name in ("callbacks", "tags", "metadata", "output_version"):
             setattr(self, name, _joined(getattr(self, name), getattr(self.model, name)))
         return self
+
+    def invoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
+        warn_of_unread_scope(config, self.scope)
+        return super().invoke(input, config, **kwargs)
+
+    async def ainvoke(
+        self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AIMessage:
+        warn_of_unread_scope(config, self.scope)
+        return await super().ainvoke(input, config, **kwargs)
+
+    def stream(
+        self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Iterator[AIMessageChunk]:
+        warn_of_unread_scope(config, self.scope)
+        return super().stream(input, config, **kwargs)
+
+    def astream(
+        self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[AIMessageChunk]:
+        warn_of_unread_scope(config, self.scope)
+        return super().astream(input, config, **kwargs)
 
     def _generate(
         self,
@@ -136,7 +159,7 @@ class ChatSmartCache(BaseChatModel):
         def generate(request: Request, chunks: tuple[Chunk, ...]) -> Iterator[ChatGenerationChunk | Answer]:
             if self.model.rate_limiter:
                 self.model.rate_limiter.acquire(blocking=True)
-            seen = _Seen()
+            seen = Seen()
             if self.model._should_stream(async_api=False, **{**call.passed, "stream": True}):
                 live = self.model._stream
                 for chunk in live(messages, stop=stop, **_told(live, run_manager), **call.passed):
@@ -162,7 +185,7 @@ class ChatSmartCache(BaseChatModel):
         async def generate(request: Request, chunks: tuple[Chunk, ...]) -> AsyncIterator[ChatGenerationChunk | Answer]:
             if self.model.rate_limiter:
                 await self.model.rate_limiter.aacquire(blocking=True)
-            seen = _Seen()
+            seen = Seen()
             if self.model._should_stream(async_api=True, **{**call.passed, "stream": True}):
                 live = self.model._astream
                 async for chunk in live(messages, stop=stop, **_told(live, run_manager), **call.passed):
@@ -183,9 +206,11 @@ class ChatSmartCache(BaseChatModel):
         in_key = options_of(self.model, stop, {**self.bound, **options})
         if prompt.is_whole and in_key.get("cache") not in (False, "refresh"):
             in_key["cache"] = "exact"
-        request = Request(prompt.turns, self.scope, variant_of(self.model), in_key)
+        if not messages:  # what is asked then is for the model behind to say
+            in_key["cache"] = False
+        request = Request(prompt.turns or (Turn("user", ""),), self.scope, variant_of(self.model), in_key)
         passed = {name: value for name, value in options.items() if name not in FOR_THE_CACHE}
-        return _Call(request, passed, _Found(prompt.passages) if prompt.passages else self.search)
+        return _Call(request, passed, Found(prompt.passages) if prompt.passages else self.search)
 
     def bind_tools(
         self,
@@ -218,13 +243,29 @@ class ChatSmartCache(BaseChatModel):
         config: RunnableConfig | None = None,
         stop: list[str] | None = None,
         **kwargs: Any,
-    ) -> None:
+    ) -> bool:
         """Never again answers `input` with what it got, `message`; see `SmartCache.report_wrong`. The options are those
         of the call; of `config` only what was made configurable counts (`configurable_fields`), a scope for one."""
         answer = served(message)
-        self.smart_cache.report_wrong(
-            self._call(self._convert_input(input).to_messages(), stop, kwargs).request, answer
-        )
+        return self.smart_cache.report_wrong(self._request(input, config, stop, kwargs), answer)
+
+    def explain(
+        self,
+        input: LanguageModelInput,
+        *,
+        count: int = 3,
+        policy: HitPolicy | None = None,
+        config: RunnableConfig | None = None,
+        stop: list[str] | None = None,
+        **kwargs: Any,
+    ) -> tuple[Explained, ...]:
+        """Why `invoke` would answer `input` from the cache, or not; see `SmartCache.explain`. The options are those of
+        the call, as for `report_wrong`."""
+        return self.smart_cache.explain(self._request(input, config, stop, kwargs), count, policy=policy)
+
+    def _request(self, input: Any, config: Any, stop: list[str] | None, options: dict[str, Any]) -> Request:
+        warn_of_unread_scope(config, self.scope)
+        return self._call(self._convert_input(input).to_messages(), stop, options).request
 
     def with_structured_output(self, schema: Any, *, include_raw: bool = False, **kwargs: Any) -> Runnable[Any, Any]:
         """As the model behind does it, with its calls through the cache."""
@@ -280,45 +321,7 @@ class _Call:
     @property
     def asearch(self) -> AsyncSearch | None:
         search = self.search
-        return (
-            search if search is None or isinstance(search, _Found) else lambda query: asyncio.to_thread(search, query)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The search of a prompt that holds what was found: it finds that, whatever it is asked; never remembered."""
-
-    passages: tuple[Chunk, ...]
-
-    def __call__(self, query: str) -> tuple[Chunk, ...]:
-        return self.passages
-
-
-class _Seen:
-    """A live stream as it passes: copies of its chunks, since the reader owns the chunks themselves."""
-
-    def __init__(self) -> None:
-        self._chunks: list[ChatGenerationChunk] = []
-        self._is_whole = True
-
-    def passed_on(self, chunk: ChatGenerationChunk) -> ChatGenerationChunk:
-        try:
-            self._chunks.append(copy.deepcopy(chunk))
-        except Exception:  # a chunk may hold anything, a lock for one: such an answer is not kept, and that is counted
-            self._chunks.append(chunk)
-            self._is_whole = False
-        return live_chunk(chunk) if len(self._chunks) == 1 else chunk
-
-    def answer(self, form: Form | None) -> Answer:
-        if not self._chunks:
-            return Answer("")
-        if not self._is_whole:
-            return Answer("", payload=self)
-        whole = self._chunks[0] + self._chunks[1:]
-        message = message_chunk_to_message(whole.message)
-        generation = ChatGeneration(message=message, generation_info=whole.generation_info)
-        return answer_of(ChatResult(generations=[generation]), form)
+        return search if search is None or isinstance(search, Found) else lambda query: asyncio.to_thread(search, query)
 
 
 def _joined(ours: Any, theirs: Any) -> Any:

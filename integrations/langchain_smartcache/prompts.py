@@ -31,6 +31,16 @@ class Prompt:
         return any("\n" in text or len(text.split()) > MAX_QUESTION_WORDS for text in said)
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The search of a prompt that holds what was found: it finds that, whatever it is asked; never remembered."""
+
+    passages: tuple[Chunk, ...]
+
+    def __call__(self, query: str) -> tuple[Chunk, ...]:
+        return self.passages
+
+
 def prompt_of(messages: Sequence[BaseMessage], cache: SmartCache) -> Prompt:
     """Documents reach a model as text. What a `SmartCacheRetriever` found lately is recognised in it word for word.
 

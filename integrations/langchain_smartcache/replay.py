@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, UsageMetadata
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, UsageMetadata, message_chunk_to_message
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
-from langchain_smartcache.payload import Form, result_of
+from langchain_smartcache.payload import Form, answer_of, result_of
 from smartcache import Answer
 from smartcache.paths import words
 
@@ -119,3 +120,29 @@ def _mark(message: Any, mark: dict[str, Any]) -> None:
 
 def _take_bills(metadata: dict[str, Any]) -> dict[str, Any]:
     return {name: metadata.pop(name) for name in BILLS if name in metadata}
+
+
+class Seen:
+    """A live stream as it passes: copies of its chunks, since the reader owns the chunks themselves."""
+
+    def __init__(self) -> None:
+        self._chunks: list[ChatGenerationChunk] = []
+        self._is_whole = True
+
+    def passed_on(self, chunk: ChatGenerationChunk) -> ChatGenerationChunk:
+        try:
+            self._chunks.append(copy.deepcopy(chunk))
+        except Exception:  # a chunk may hold anything, a lock for one: such an answer is not kept, and that is counted
+            self._chunks.append(chunk)
+            self._is_whole = False
+        return live_chunk(chunk) if len(self._chunks) == 1 else chunk
+
+    def answer(self, form: Form | None) -> Answer:
+        if not self._chunks:
+            return Answer("")
+        if not self._is_whole:
+            return Answer("", payload=self)
+        whole = self._chunks[0] + self._chunks[1:]
+        message = message_chunk_to_message(whole.message)
+        generation = ChatGeneration(message=message, generation_info=whole.generation_info)
+        return answer_of(ChatResult(generations=[generation]), form)

@@ -10,6 +10,7 @@ from langchain_core.runnables import RunnableBinding
 
 from langchain_smartcache.replay import MARK
 from smartcache import Answer
+from smartcache.explained import Explained
 
 
 class BoundChat(RunnableBinding[LanguageModelInput, AIMessage]):
@@ -20,9 +21,14 @@ class BoundChat(RunnableBinding[LanguageModelInput, AIMessage]):
         """Serialised as what it extends."""
         return [*cls.get_lc_namespace(), RunnableBinding.__name__]
 
-    def report_wrong(self, input: LanguageModelInput, message: BaseMessage, **kwargs: Any) -> None:
+    def report_wrong(self, input: LanguageModelInput, message: BaseMessage, **kwargs: Any) -> bool:
         """As `ChatSmartCache.report_wrong`, with what is bound."""
-        cast(Any, self.bound).report_wrong(input, message, **{**self.kwargs, **kwargs})
+        return bool(cast(Any, self.bound).report_wrong(input, message, **{**self.kwargs, **kwargs}))
+
+    def explain(self, input: LanguageModelInput, **kwargs: Any) -> tuple[Explained, ...]:
+        """As `ChatSmartCache.explain`, with what is bound."""
+        found: tuple[Explained, ...] = cast(Any, self.bound).explain(input, **{**self.kwargs, **kwargs})
+        return found
 
 
 def served(message: BaseMessage) -> Answer:

@@ -31,7 +31,8 @@ from llama_index_smartcache.configuration import (
 from llama_index_smartcache.endings import finish_reason
 from llama_index_smartcache.messages import Form, R, Rendered, is_rendered, turn_of
 from llama_index_smartcache.responses import served
-from smartcache import Answer, Request, SmartCache, Turn
+from smartcache import Answer, HitPolicy, Request, SmartCache, Turn
+from smartcache.explained import Explained
 
 # Per-call choices for the cache alone; the model never sees them.
 OURS = frozenset({"cache", "sample_index"})
@@ -127,15 +128,19 @@ class SmartCacheLLM(FunctionCallingLLM):
 
     def report_wrong(
         self, asked: str | Sequence[ChatMessage], response: ChatResponse | CompletionResponse, **kwargs: Any
-    ) -> None:
+    ) -> bool:
         """Never again answers `asked` (a prompt, or messages) with what it got, `response`; see
         `SmartCache.report_wrong`. The keywords are those of the call."""
         answer = served(response)
-        if isinstance(asked, str):
-            request = self._completion_request(asked, kwargs.pop("formatted", False), kwargs)
-        else:
-            request = self._chat_request(asked, kwargs)
-        self.cache.report_wrong(request, answer)
+        return bool(self.cache.report_wrong(self._request_of(asked, kwargs), answer))
+
+    def explain(
+        self, asked: str | Sequence[ChatMessage], *, count: int = 3, policy: HitPolicy | None = None, **kwargs: Any
+    ) -> tuple[Explained, ...]:
+        """Why `asked` (a prompt, or messages) would be answered from the cache, or not; see `SmartCache.explain`. The
+        other keywords are those of the call."""
+        found: tuple[Explained, ...] = self.cache.explain(self._request_of(asked, kwargs), count, policy=policy)
+        return found
 
     def get_tool_calls_from_response(
         self, response: ChatResponse, error_on_no_tool_call: bool = True, **kwargs: Any
@@ -168,6 +173,11 @@ class SmartCacheLLM(FunctionCallingLLM):
     @property
     def _texts(self) -> Form[CompletionResponse]:
         return Form(CompletionResponse, output_class_of(self.cached_llm))
+
+    def _request_of(self, asked: str | Sequence[ChatMessage], kwargs: dict[str, Any]) -> Request:
+        if isinstance(asked, str):
+            return self._completion_request(asked, kwargs.pop("formatted", False), kwargs)
+        return self._chat_request(asked, kwargs)
 
     def _chat_request(self, messages: Sequence[ChatMessage], kwargs: Mapping[str, Any]) -> Request:
         options = self._options("chat", kwargs, whole=is_rendered(messages))

@@ -24,7 +24,8 @@ from llama_index_smartcache.coverage import warn_of_unwatched
 from llama_index_smartcache.media import file_version
 from llama_index_smartcache.nodes import NodeChunk, chunk_of, copied
 from llama_index_smartcache.responses import Head, Keeping, as_stream, passed_by, restored, served, was_stream
-from smartcache import Answer, Chunk, Request, SmartCache, Turn
+from smartcache import Answer, Chunk, HitPolicy, Request, SmartCache, Turn
+from smartcache.explained import Explained
 from smartcache.paths import words
 
 
@@ -81,11 +82,18 @@ class SmartCacheQueryEngine(BaseQueryEngine):
     ) -> RESPONSE_TYPE:
         return await self._query_engine.asynthesize(query_bundle, nodes, additional_source_nodes)
 
-    def report_wrong(self, query: str | QueryBundle, response: RESPONSE_TYPE) -> None:
+    def report_wrong(self, query: str | QueryBundle, response: RESPONSE_TYPE) -> bool:
         """Never again answers `query` with what it got, `response`; see `SmartCache.report_wrong`."""
         answer = served(response)
         request, _ = self._asked(query if isinstance(query, QueryBundle) else QueryBundle(query))
-        self._cache.report_wrong(request, answer)
+        return self._cache.report_wrong(request, answer)
+
+    def explain(
+        self, query: str | QueryBundle, *, count: int = 3, policy: HitPolicy | None = None
+    ) -> tuple[Explained, ...]:
+        """Why `query` would be answered from the cache, or not; see `SmartCache.explain`."""
+        request, _ = self._asked(query if isinstance(query, QueryBundle) else QueryBundle(query))
+        return self._cache.explain(request, count, policy=policy)
 
     def _get_prompts(self) -> PromptDictType:
         return self._query_engine._get_prompts()

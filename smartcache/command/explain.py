@@ -24,7 +24,12 @@ from smartcache.types import Role
 MAX_READ_REQUESTS = 1_000
 MAX_SETTINGS = 20
 _ROLE = re.compile(r"\s*(user|assistant)\s*:\s*", re.I)
+_NAMED = re.compile(r"\s*([^\W\d]+)\s*:(?!//)")
 _BREAK = re.compile(r"\n| \| ")
+
+
+class UnknownRole(SmartCacheError):
+    """A turn is of nobody who speaks in a dialogue."""
 
 
 class NoAnswers(SmartCacheError):
@@ -53,6 +58,7 @@ def explained(
         scopes = answers_by_scope(file_in(file))
     if scope is not None and scope not in scopes:
         raise NoAnswers(no_answers_in(scope, scopes))
+    _check_roles(before)
     turns, found, embedder = turns_of([*before, ask]), list[Explained](), load_embedder()
     with trouble_told(file, "name another file"):
         settings = settings_of(_requests(file), scope, MAX_SETTINGS)
@@ -79,7 +85,7 @@ def turns_of(texts: Sequence[str]) -> list[Turn]:
 
 
 def as_json_of(found: Iterable[Explained]) -> dict[str, Any]:
-    return {"explained": [asdict(one) | {"is_served": one.is_served} for one in found]}
+    return {"explained": [asdict(one) | {"is_served": one.is_served, "bar": _bar_of(one)} for one in found]}
 
 
 def show(found: Iterable[Explained], console: Console) -> None:
@@ -97,6 +103,20 @@ def show(found: Iterable[Explained], console: Console) -> None:
         for signal in one.signals:
             table.add_row(Text(signal.name, "dim"), f"{signal.value:7.2f} adds {signal.part:+.2f}  {signal.phrase}")
         console.print(table)
+
+
+def _check_roles(before: Sequence[str]) -> None:
+    for text in before:
+        if (named := _NAMED.match(text)) and not _ROLE.match(text):
+            raise UnknownRole(f'a turn is "user: …" or "assistant: …", not "{named[1]}: …"')
+
+
+def _bar_of(one: Explained) -> dict[str, Any] | None:
+    """The bar; "never" where no confidence reaches it."""
+    if one.bar is None:
+        return None
+    told = {name: "never" if getattr(one.bar, name) > 1 else getattr(one.bar, name) for name in ("promised", "needed")}
+    return asdict(one.bar) | told
 
 
 def _requests(file: Path) -> list[bytes]:

@@ -11,6 +11,7 @@ from smartcache.asked import Asked
 from smartcache.begun import Forgets
 from smartcache.events import Events
 from smartcache.evidence import Place
+from smartcache.keys import parts
 from smartcache.knowledge import Basis, Knowledge, Verdict
 from smartcache.layers.semantic import SemanticIndex
 from smartcache.policy import Candidate, HitPolicy, calls_tools, unstorable_reason
@@ -156,11 +157,12 @@ class AnswerLayer:
             entry_id=hit.entry.id,
         )
 
-    def report_wrong(self, asked: Asked, answer: Answer) -> None:
-        """Never again serves `answer` for what was asked, nor for what lies nearer to that than to its own question."""
+    def report_wrong(self, asked: Asked, answer: Answer) -> bool:
+        """Never again serves `answer` for what was asked, nor for what lies nearer to that than to its own question.
+        False where no stored answer is that one, or it was never for a request of these settings."""
         entry = self._entries.by_id(answer.entry_id) if answer.entry_id else self._entries.by_key(asked.key)
-        if entry is None or entry.scope != asked.request.scope:
-            return
+        if entry is None or not _has_settings(entry, asked):
+            return False
         self._events.emit("reported_wrong")
         if entry.key == asked.key:
             self.forget([entry.id])
@@ -169,6 +171,7 @@ class AnswerLayer:
             is_near = self._semantic and self._semantic.partition(asked) == entry.partition
             state = self._semantic.state(asked, []) if self._semantic and is_near else None
             self._store_wrong(asked, entry, state)
+        return True
 
     def _store_wrong(self, asked: Asked, entry: Entry, state: State | None) -> None:
         """Notes it against the pair, and against the confidence that the pair was served with."""
@@ -260,3 +263,8 @@ def _is_served(verdict: Verdict) -> bool:
 
 def _sources(update: KnowledgeUpdate) -> frozenset[str]:
     return frozenset(chunk.ref.source for chunk in (*update.added, *update.changed)) | {update.source}
+
+
+def _has_settings(entry: Entry, asked: Asked) -> bool:
+    """Whether an entry is of the scope, the model and the options that are asked under, whatever made its vectors."""
+    return bool(asked.bytes) and parts(entry.request)[:3] == parts(asked.bytes)[:3]

@@ -128,7 +128,7 @@ def _verdict(refusal: str | None, candidate: Candidate | None, bar: Bar | None) 
     if refusal is None:
         said = f"{strength(candidate):.3f} {what}, and {bar.needed:.3f} is enough"
     elif bar.needed > 1:
-        said = f"{strength(candidate):.3f} {what}, and nothing of this kind keeps the bound"
+        said = f"{strength(candidate):.3f} {what}, where it is never enough: nothing of this kind keeps the bound"
     else:
         said = f"{strength(candidate):.3f} {what}, where {bar.needed:.3f} is needed"
     if not bar.is_raised:

@@ -122,3 +122,17 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     code, output = run(tmp_path / "none.db", "--ask", "a")
     assert (code, output.count("\n")) == (2, 1)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_turn_of_who_does_not_speak_is_told_in_one_line(file: Path) -> None:
+    code, output = run(file, "--ask", NEAR, "--turn", "bot: hi")
+    assert (code, output) == (2, 'smartcache: a turn is "user: …" or "assistant: …", not "bot: …"\n')
+    for turn in ("assistant: hi", "Hello", "at 12:30 then", "https://example.org"):
+        assert run(file, "--ask", NEAR, "--turn", turn)[0] == 0
+
+
+def test_a_bar_that_nothing_reaches_is_never_reached(file: Path) -> None:
+    [one] = found(file, "--ask", NEAR, "--max-wrong", "0")
+    assert (one["bar"]["promised"], one["bar"]["needed"]) == ("never", "never")
+    assert "it is never enough" in run(file, "--ask", NEAR, "--max-wrong", "0")[1]
+    assert found(file, "--ask", NEAR)[0]["bar"]["needed"] == 0.9

@@ -160,11 +160,12 @@ def test_the_gate_cannot_judge_without_a_hit(tmp_path: Path) -> None:
     "content", ["not json", '{"turns": []}', '{"turns": ["x"]}', '{"turns": [{"role": "nobody"}], "truth": "x"}']
 )
 def test_a_file_that_holds_no_steps_is_one_line_and_exit_2(tmp_path: Path, content: str) -> None:
-    (tmp_path / "mine.jsonl").write_text(content, encoding="utf-8")
+    good = '{"turns": ["x"], "truth": "x"}'
+    (tmp_path / "mine.jsonl").write_text(f"{good}\n\n{content}\n{good}\n", encoding="utf-8")
     for name in ("run", "gate"):
         done = command(name, str(tmp_path / "mine.jsonl"))
         assert done.exit_code == 2
-        assert "cannot be read as steps" in done.output
+        assert "mine.jsonl, line 3, cannot be read as a step" in done.output
 
 
 def test_an_unknown_workload_names_those_there_are() -> None:

@@ -1,12 +1,14 @@
 """What our classes are given: what they would have to ignore raises, what they know is taken."""
 
+import asyncio
+import warnings
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import ConfigurableField
+from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import ValidationError
 
@@ -84,6 +86,36 @@ def test_a_configurable_scope_keeps_tenants_apart_and_gives_each_its_own(make: A
     chat = make(ChatSmartCache).configurable_fields(scope=ConfigurableField(id=key))
     said = [chat.invoke(QUESTION, {"configurable": {key: tenant}}).content for tenant in ("ann", "birk", "ann")]
     assert said == ["answer number 1", "answer number 2", "answer number 1"]
+
+
+async def read(chunks: Any) -> list[Any]:
+    return [chunk async for chunk in chunks]
+
+
+TOLD = {
+    "invoke": lambda chat, config: chat.invoke(QUESTION, config),
+    "stream": lambda chat, config: list(chat.stream(QUESTION, config)),
+    "batch": lambda chat, config: chat.batch([QUESTION], config),
+    "with_config": lambda chat, config: chat.with_config(config).invoke(QUESTION),
+    "a chain": lambda chat, config: (RunnableLambda(lambda text: text) | chat).invoke(QUESTION, config),
+    "ainvoke": lambda chat, config: asyncio.run(chat.ainvoke(QUESTION, config)),
+    "astream": lambda chat, config: asyncio.run(read(chat.astream(QUESTION, config))),
+    "explain": lambda chat, config: chat.explain(QUESTION, config=config),
+}
+BY_TENANT = {"configurable": {"scope": "ann"}}
+
+
+@pytest.mark.parametrize("call", TOLD.values(), ids=TOLD)
+def test_a_scope_that_nobody_made_configurable_is_warned_of(make: Any, call: Any) -> None:
+    with pytest.warns(UserWarning, match=r"scope .* is not read.*configurable_fields"):
+        call(make(ChatSmartCache), BY_TENANT)
+
+
+@pytest.mark.parametrize("call", TOLD.values(), ids=TOLD)
+def test_one_that_is_configurable_is_not(make: Any, call: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        call(make(ChatSmartCache).configurable_fields(scope=ConfigurableField(id="scope")), BY_TENANT)
 
 
 def test_what_else_is_configurable_is_none_of_ours(make: Any) -> None:

@@ -358,3 +358,11 @@ def test_a_model_in_trouble_under_the_cache_still_answers_when_the_embedder_fail
         chat = ChatSmartCache(model=model, cache=cache)
         assert chat.invoke([HumanMessage(QUESTION)]).content == "answer number 1"
         assert sum(cache.stats().troubles.values()) > 0
+
+
+@pytest.mark.parametrize("ask", [lambda chat: chat.invoke([]).content, lambda chat: next(chat.stream([])).content])
+def test_no_messages_are_the_model_s_to_answer(model, cache, ask):
+    chat = ChatSmartCache(model=model, cache=cache)
+    ask(chat), ask(chat)
+    assert model.calls == 2
+    assert cache.stats().bypasses == {"requested": 2}

@@ -9,6 +9,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import ConfigurableField
 
 from langchain_smartcache import ChatSmartCache
+from smartcache import CalibratedPolicy
 
 RESET = "How do I reset the thermostat?"
 OTHER = "Which colour has the cable?"
@@ -115,3 +116,26 @@ def test_a_scope_that_comes_with_the_call_does_so_again(model: Any, cache: Any) 
 def test_a_message_from_elsewhere_is_a_mistake(chat: Any, message: Any) -> None:
     with pytest.raises(TypeError, match="pass the message that the model gave"):
         chat.report_wrong(RESET, message)
+
+
+def test_it_says_whether_it_found_the_answer(chat: Any, caplog: Any) -> None:
+    bound = chat.bind(top_p=0.5)
+    bound.invoke(RESET)
+    hit = bound.invoke(RESET)
+    assert not chat.report_wrong(RESET, hit)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "what is bound" in caplog.text
+    assert is_hit(bound.invoke(RESET))
+    assert bound.report_wrong(RESET, hit)
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("bound", [lambda chat: chat, lambda chat: chat.bind(top_p=0.5)], ids=["chat", "bound"])
+def test_why_is_told_of_the_request_that_the_call_would_make(chat: Any, model: Any, bound: Any) -> None:
+    stored, near = NEAR_TWICE
+    bound(chat).invoke(stored)
+    [one] = bound(chat).explain([HumanMessage(near)])
+    assert (one.question, one.is_served) == (stored, True)
+    assert not bound(chat).explain(near, policy=CalibratedPolicy(0.0))[0].is_served
+    assert [other.refusal for other in bound(chat).explain(near, top_p=0.25)] == ["new"]
+    assert model.calls == 1

@@ -10,6 +10,7 @@ from llama_index.core.base.response.schema import Response
 from llama_index.core.schema import QueryBundle
 
 from llama_index_smartcache import SmartCacheLLM
+from smartcache import CalibratedPolicy
 
 BACK, BACK_IN_OTHER_WORDS = "How long may goods be sent back?", "May goods be sent back how long?"
 HOURS = "How many hours does the hub run on one charge?"
@@ -81,3 +82,28 @@ def test_a_response_from_elsewhere_is_a_mistake(index, engine_over, llm, cache):
         engine_over(index).report_wrong(BACK, Response("made elsewhere"))
     with pytest.raises(TypeError, match="pass the response that the cache gave"):
         SmartCacheLLM(llm=llm, cache=cache).report_wrong(BACK, llm.complete(BACK))
+
+
+def test_it_says_whether_it_found_the_answer(index, engine_over, llm, cache, caplog):
+    engine, cached = engine_over(index), SmartCacheLLM(llm, cache)
+    response, completion = engine.query(BACK), cached.complete(BACK, top_p=0.5)
+    caplog.clear()
+    assert not engine.report_wrong(HOURS, response)
+    assert not cached.report_wrong(BACK, completion)
+    assert [record.getMessage().split(" ", 2)[1] for record in caplog.records] == ["found"] * 2
+    assert engine.report_wrong(BACK, response)
+    assert cached.report_wrong(BACK, completion, top_p=0.5)
+    assert len(caplog.records) == 2
+
+
+def test_why_is_told_of_the_request_that_a_call_would_make(index, engine_over, llm, cache):
+    engine, cached = engine_over(index), SmartCacheLLM(llm, cache)
+    engine.query(BACK)
+    cached.chat([ChatMessage(role="user", content=BACK)], top_p=0.5)
+    asked = [ChatMessage(role="user", content=BACK_IN_OTHER_WORDS)]
+    for found in (engine.explain(BACK_IN_OTHER_WORDS), cached.explain(asked, top_p=0.5)):
+        assert [(one.question, one.is_served) for one in found] == [(BACK, True)]
+    assert not engine.explain(QueryBundle(BACK_IN_OTHER_WORDS), policy=CalibratedPolicy(0.0))[0].is_served
+    assert [one.refusal for one in cached.explain(asked)] == ["new"]
+    assert [one.refusal for one in cached.explain(BACK, top_p=0.5)] == ["exact_mode"]
+    assert llm.calls == 2

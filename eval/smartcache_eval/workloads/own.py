@@ -14,11 +14,16 @@ from smartcache_eval.steps import Step, conversation
 def steps(path: Path) -> list[Step]:
     """Each line: `turns` (texts, user and assistant in turn, the user's question last; or objects with role and text),
     `truth`, and where wanted `group` (else the line is its own), `sort`, `seconds`, `evidence` ({id: version})."""
+    found = list[Step]()
+    place = str(path)
     try:
-        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-        return [_step(json.loads(line), number) for number, line in enumerate(lines)]
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            place = f"{path}, line {number},"
+            if line.strip():
+                found.append(_step(json.loads(line), len(found)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as cause:
-        raise UnreadableWorkload(f"{path} cannot be read as steps: {type(cause).__name__}: {cause}") from cause
+        raise UnreadableWorkload(f"{place} cannot be read as a step: {type(cause).__name__}: {cause}") from cause
+    return found
 
 
 def _step(line: dict[str, Any], number: int) -> Step:
