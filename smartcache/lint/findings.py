@@ -16,7 +16,7 @@ REMEDIES = MappingProxyType(
         "trimmed": "keep what was sent, or drop many turns at once and seldom: all that follows is new to the model",
         "chunks-first": "put retrieved text behind the system text and the examples, just before the question",
         "examples-order": "send the examples in one order, and choose them once for all requests",
-        "whitespace": "write the same text with the same bytes: \\n line ends, no byte order mark, NFC, the same spaces",
+        "whitespace": "write the same text with the same bytes: \\n line ends, no byte order mark, NFC, equal spaces",
         "question-first": "put the question last, behind the instructions",
     }
 )
@@ -27,8 +27,8 @@ class Finding:
     """One thing that keeps prompts from sharing their beginning.
 
     `source` is the file or name that was read; `line` the line in it (of a log: the first request with it), from 1.
-    `place` is where it stands in the prompt, in letters. `lost_share` is the part of the prompt behind that place that is
-    the same elsewhere and cannot be shared; `requests` in how many requests (0 for a template).
+    `place` is where it stands in the prompt, in letters. `lost_share` is the part of the prompt behind that place that
+    is the same elsewhere and cannot be shared; `requests` in how many requests (0 for a template).
     """
 
     code: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 from typing import TypeVar
 
@@ -30,13 +31,17 @@ def system_first(requests: Sequence[Sent]) -> list[Moved]:
 
 def stable_first(found: Sequence[Moved], *, long: bool) -> list[Moved]:
     """What most requests of one template share first, what varies behind it: passages (`long`), or values."""
+    key = cache(_key)
     templates: dict[tuple[int, str], list[_Template]] = {}
-    places = []
+    places: dict[tuple[int, Said], _Template] = {}
     for request, _ in found:
         for n, turn in enumerate(request.turns[: request.head]):
-            places.append(_Template.of(turn.text, templates.setdefault((n, turn.role), [])))
-    each = iter(places)
-    return [_stable_first(*one, [next(each) for _ in range(one[0].head)], long) for one in found]
+            if (n, turn) not in places:
+                places[n, turn] = _Template.of(turn.text, templates.setdefault((n, turn.role), []), key)
+    return [
+        _stable_first(request, cause, [places[at] for at in enumerate(request.turns[: request.head])], long, key)
+        for request, cause in found
+    ]
 
 
 def examples_in_order(requests: Sequence[Sent]) -> list[Moved]:
@@ -79,21 +84,20 @@ def untrimmed(requests: Sequence[Sent]) -> list[Moved]:
 
 @dataclass(frozen=True, slots=True)
 class _Template:
-    """Texts that have sentences in common, each once; `counts` says in how many of them a sentence is."""
+    """Texts that have sentences in common; `counts` says in how many of them a sentence is."""
 
     seed: frozenset[str]
     counts: Counter[str]
     texts: set[str]
 
     @staticmethod
-    def of(text: str, known: list[_Template]) -> _Template:
-        keys = frozenset(map(_key, _UNITS.split(text)))
-        if not (template := next((one for one in known if text in one.texts or one.is_of(keys)), None)):
+    def of(text: str, known: list[_Template], key: Callable[[str], str]) -> _Template:
+        keys = frozenset(map(key, _UNITS.split(text)))
+        if not (template := next((one for one in known if one.is_of(keys)), None)):
             template = _Template(keys, Counter(), set())
             known.append(template)
-        if text not in template.texts:
-            template.texts.add(text)
-            template.counts.update(keys)
+        template.texts.add(text)
+        template.counts.update(keys)
         return template
 
     def is_of(self, keys: frozenset[str]) -> bool:
@@ -101,8 +105,8 @@ class _Template:
         least = min(sum(map(len, self.seed)), sum(map(len, keys)))
         return common >= max(MIN_COMMON_LETTERS, MIN_COMMON_SHARE * least)
 
-    def is_stable(self, unit: str) -> bool:
-        return self.counts[_key(unit)] * 2 > len(self.texts)
+    def is_stable(self, key: str) -> bool:
+        return self.counts[key] * 2 > len(self.texts)
 
 
 def _key(unit: str) -> str:
@@ -122,11 +126,13 @@ def _system_first(request: Sent) -> Moved:
     return replace(request, turns=(*late, *rest)), (len(request.tools), 0, what)
 
 
-def _stable_first(request: Sent, cause: tuple[int, int, str] | None, templates: list[_Template], long: bool) -> Moved:
+def _stable_first(
+    request: Sent, cause: tuple[int, int, str] | None, templates: list[_Template], long: bool, key: Callable[[str], str]
+) -> Moved:
     turns = list(request.turns)
     for n, template in enumerate(templates):
         units = [unit for unit in _UNITS.split(turns[n].text) if unit]
-        stable = [template.is_stable(unit) for unit in units]
+        stable = [template.is_stable(key(unit)) for unit in units]
         last = max((i for i, known in enumerate(stable) if known), default=0)
         moved = [unit for unit, known in zip(units[:last], stable, strict=False) if not known]
         if len(template.texts) < 2 or not moved or (sum(map(len, moved)) >= MIN_CHUNK_LETTERS) is not long:

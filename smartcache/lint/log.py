@@ -12,6 +12,7 @@ from smartcache.lint.mends import MENDS, Cause
 from smartcache.lint.requests import Sent
 from smartcache.lint.sharing import length, letters_shared, share
 
+MIN_GAIN = 0.002  # of all letters, for a cause to be worth a word
 MIN_LOST_LETTERS = 64  # that a request could share more, for a cause to count
 
 
@@ -44,8 +45,9 @@ def examined(requests: Sequence[Sent], source: str, ignore: Collection[str] = ()
     codes = [code for code, found in whole.causes.items() if any(found)]
     for code in reversed(codes):  # of two that mend the same, the first stays
         fewer = [one for one in codes if one != code]
-        if not any(_lost(whole, _Mending.of(requests, fewer))):
-            codes = fewer
+        without = _Mending.of(requests, fewer)
+        if whole.total - without.total < MIN_GAIN or not any(_lost(whole, without)):
+            codes, whole = fewer, without
     whole = _Mending.of(requests, codes)
     findings: list[Finding] = []
     for code in codes:

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 
 from smartcache.lint.layout import examples_in_order, stable_first, system_first, untrimmed
@@ -35,16 +35,17 @@ Mend = Callable[[Sequence[Sent]], list[Mended]]
 
 def same_bytes(requests: Sequence[Sent]) -> list[Mended]:
     """White space, line ends, byte order marks and Unicode forms."""
-    return [_texts_changed(request, _plain, _how_written) for request in requests]
+    plain = cache(_plain)  # the turns of a conversation come again in each of its requests
+    return [_texts_changed(request, plain, _how_written) for request in requests]
 
 
 def sorted_json(requests: Sequence[Sent]) -> list[Mended]:
     """JSON objects in texts and tools, with their keys in order."""
-    found = []
+    found, in_order = [], cache(_sorted_json)
     for request in requests:
-        tools = tuple(_sorted_json(tool) for tool in request.tools)
+        tools = tuple(map(in_order, request.tools))
         causes = [Cause(n, 0, "the keys of a tool") for n, tool in enumerate(tools) if tool != request.tools[n]]
-        changed, more = _texts_changed(request, _sorted_json, lambda text, place: "the keys of a JSON object")
+        changed, more = _texts_changed(request, in_order, lambda text, place: "the keys of a JSON object")
         found.append((replace(changed, tools=tools), (*causes[:1], *more)))
     return found
 

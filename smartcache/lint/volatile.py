@@ -36,11 +36,11 @@ _NAMES = MappingProxyType(
         "timestamp": "date time now today timestamp datetime clock weekday day strftime time_now utcnow date_string",
         "id": "uuid uuid1 uuid4 guid nonce id ids random randint",
         "examples-order": "example examples shots fewshot fewshots demonstrations demos shuffle",
-        "chunks-first": "context contexts doc docs document documents chunk chunks passage passages retrieved source sources "
-        "results snippets evidence",
+        "chunks-first": "context contexts doc docs document documents chunk chunks passage passages retrieved source "
+        "sources results snippets evidence",
         "question-first": "question query input prompt request message messages history conversation scratchpad",
-        "user-value": "user username name firstname lastname email customer account profile client location city locale "
-        "device balance cart",
+        "user-value": "user username name firstname lastname email customer account profile client location city "
+        "locale device balance cart",
     }
 )
 _QUIET = re.compile(
