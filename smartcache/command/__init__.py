@@ -203,7 +203,7 @@ def warm(
 @app.command()
 def lint(
     prompts: Annotated[
-        str, typer.Argument(help="A template, a log as JSON lines, a saved LangChain prompt, or module:attribute.")
+        list[str], typer.Argument(help="Templates, logs as JSON lines, saved LangChain prompts, or module:attribute.")
     ],
     ignore: Annotated[list[str] | None, typer.Option(help="A code to leave out; may be given again.")] = None,
     max_findings: Annotated[int, typer.Option(min=0, help="How many findings are no failure yet.")] = 0,
@@ -216,12 +216,12 @@ def lint(
 
     if unknown := sorted(set(ignore or []) - set(REMEDIES)):
         raise typer.BadParameter(f"there is no code {unknown[0]!r}: {', '.join(sorted(REMEDIES))}")
-    found = report(prompts, ignore=ignore or [])
+    found = [report(one, ignore=ignore or []) for one in prompts]
     if as_json:
         print(json.dumps(as_json_of(found)))
     else:
         show(found, Console())
-    if len(found.findings) > max_findings:
+    if sum(len(one.findings) for one in found) > max_findings:
         raise typer.Exit(1)
 
 

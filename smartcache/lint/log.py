@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import fmean
 
 from smartcache.lint.findings import Finding, Sharing
@@ -70,15 +71,14 @@ def _findings(
     code: str, source: str, requests: Sequence[Sent], now: _Mending, whole: _Mending, blocked: list[bool]
 ) -> Iterable[Finding]:
     """One for each kind of cause, at the first request that has it."""
+    causes = _own_causes(code, requests, now, whole, blocked)
     values = defaultdict[str, set[str | None]](set)
-    for causes in whole.causes[code]:
-        for cause in causes:
-            values[cause.kind].add(cause.value)
+    for cause in chain.from_iterable(whole.causes[code]):
+        values[cause.kind].add(cause.value)
     met = defaultdict[str, list[tuple[int, int, str, float]]](list)
     for n, request in enumerate(requests):
         told = set[str]()
-        for cause in whole.causes[code][n] if blocked[n] else ():
-            place = sum(map(len, request.parts[: cause.part])) + cause.offset
+        for place, cause in causes[n]:
             lost = whole.shared[n] - place
             is_same = values[cause.kind] != {None} and len(values[cause.kind]) == 1
             if lost >= MIN_LOST_LETTERS and not is_same and cause.kind not in told:
@@ -87,3 +87,19 @@ def _findings(
     for found in met.values():
         line, place, what, _ = found[0]
         yield Finding(code, source, line, place, what, fmean(one[3] for one in found), len(found))
+
+
+def _own_causes(
+    code: str, requests: Sequence[Sent], now: _Mending, whole: _Mending, blocked: list[bool]
+) -> list[list[tuple[int, Cause]]]:
+    """The causes of each request that is kept from sharing, with their places. One that is as it should be has none of
+    its own: an earlier one is not, and the place is where the two part."""
+    found, last = list[list[tuple[int, Cause]]](), None
+    for n, request in enumerate(requests):
+        own = whole.causes[code][n]
+        last = own[0] if own else last
+        starts = [sum(map(len, request.parts[: cause.part])) + cause.offset for cause in own]
+        if not own and last and last.value is None:
+            own, starts = (last,), [now.shared[n]]
+        found.append(list(zip(starts, own, strict=True)) if blocked[n] else [])
+    return found

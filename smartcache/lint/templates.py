@@ -17,7 +17,9 @@ MIN_STABLE_LETTERS = 64  # behind a placeholder, for it to be in their way
 MIN_STABLE_SHARE = 0.1  # of the text that is always the same
 
 _DOUBLE = re.compile(r"\{#.*?#\}|\{\{!.*?\}\}|\{%-?(.*?)-?%\}|\{\{\{?(.*?)\}?\}\}", re.S)
-_BRACES = re.compile(r"\{\{|\}\}|\{((?:[^{}\n]|\{[^{}\n]*\})+)\}")
+_BRACES = re.compile(  # a name, and what an f-string may have behind it: no JSON, no code
+    r"\{\{|\}\}|\{(\s*[A-Za-z_][\w.]*(?:(?:[\[(!]|:(?!\s))(?:[^{}\n]|\{[^{}\n]*\})*)?\s*)\}"
+)
 _OPENING = re.compile(r"\s*(?:for|if|unless)\b|\s*[#^]")
 _CLOSING = re.compile(r"\s*end(?:for|if)\b|\s*/")
 _COMMANDS = re.compile(r"\b(?:for\s+\S+\s+in|if|elif|set|else|not|and|or|is|defined|none|unless|each|with)\b|[#^&/]")
@@ -26,7 +28,7 @@ _COMMANDS = re.compile(r"\b(?:for\s+\S+\s+in|if|elif|set|else|not|and|or|is|defi
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Text that is always the same, or what a placeholder's name says; `line` is in the template, `place` in letters.
-    `is_sure` where it is not text for some requests only (in a loop or under a condition)."""
+    Text in a loop or under a condition is not always the same, and left out."""
 
     line: int
     place: int
@@ -58,9 +60,7 @@ def pieces(text: str, style: Style | None = None, line: int = 1, place: int = 0)
 def style_of(text: str) -> Style:
     if re.search(r"\{%|\{\{\s*[#/^&!{]", text):
         return "double"
-    singles = [
-        hit for hit in _BRACES.finditer(text) if hit[1] and re.match(r"[A-Za-z_][\w.\[\]()'\"]*(?:[!:].*)?$", hit[1])
-    ]
+    singles = [hit for hit in _BRACES.finditer(text) if hit[1]]
     doubled = re.search(r"\{\{-?\s*[A-Za-z_]", text)
     return "double" if doubled and all(text[hit.start() - 1 : hit.start()] == "{" for hit in singles) else "braces"
 
