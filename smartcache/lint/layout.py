@@ -16,7 +16,9 @@ from smartcache.lint.volatile import spans
 Moved = tuple[Sent, tuple[int, int, str] | None]  # the request mended; part, letters into it, and what was there
 
 MIN_COMMON_LETTERS = 128  # that two texts have in common, to be of one template
-MIN_COMMON_SHARE = 0.08
+MIN_COMMON_SHARE = 0.02
+MIN_TEXTS = 3  # of a template, to tell what it always says
+MIN_STABLE_SHARE = 0.8  # of its texts that have a sentence which it always says
 MIN_CHUNK_LETTERS = 200  # of what varies in one place, to be passages rather than a value
 MAX_UNITS = 400
 MIN_KNOWN_LETTERS = 20  # of a lone turn, to be known again
@@ -106,7 +108,7 @@ class _Template:
         return common >= max(MIN_COMMON_LETTERS, MIN_COMMON_SHARE * least)
 
     def is_stable(self, key: str) -> bool:
-        return self.counts[key] * 2 > len(self.texts)
+        return self.counts[key] >= MIN_STABLE_SHARE * len(self.texts)
 
 
 def _key(unit: str) -> str:
@@ -135,7 +137,7 @@ def _stable_first(
         stable = [template.is_stable(key(unit)) for unit in units]
         last = max((i for i, known in enumerate(stable) if known), default=0)
         moved = [unit for unit, known in zip(units[:last], stable, strict=False) if not known]
-        if len(template.texts) < 2 or not moved or (sum(map(len, moved)) >= MIN_CHUNK_LETTERS) is not long:
+        if len(template.texts) < MIN_TEXTS or not moved or (sum(map(len, moved)) >= MIN_CHUNK_LETTERS) is not long:
             continue
         first = [unit for unit, known in zip(units, stable, strict=True) if known]
         rest = [unit for unit, known in zip(units, stable, strict=True) if not known]
