@@ -174,6 +174,8 @@ def codes_of(file: Path) -> list[str]:
         ('{"prompt": "Hello"}\n{', "log.jsonl:2 is not JSON"),
         ('{"reply": "Hello"}', "log.jsonl:1 has no"),
         ('{"messages": ["Hello"]}', 'a turn has a "role"'),
+        ('{"prompt": "Hello", "tools": 5}', '"tools" is a list'),
+        ('{"messages": [{"role": "user", "content": [null, {"type": "image"}]}]}', None),
         ('{"tools": [{"name": "look"}], "messages": [{"role": "user", "content": null}]}', None),
     ],
 )

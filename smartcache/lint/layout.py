@@ -21,6 +21,7 @@ MIN_TEXTS = 3  # of a template, to tell what it always says
 MIN_STABLE_SHARE = 0.8  # of its texts that have a sentence which it always says
 MIN_CHUNK_LETTERS = 200  # of what varies in one place, to be passages rather than a value
 MAX_UNITS = 400
+MAX_TEMPLATES = 100  # that texts are compared with; an application has a few
 MIN_KNOWN_LETTERS = 20  # of a lone turn, to be known again
 _Unit = TypeVar("_Unit")
 _UNITS = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -97,7 +98,7 @@ class _Template:
         keys = frozenset(map(key, _UNITS.split(text)))
         if not (template := next((one for one in known if one.is_of(keys)), None)):
             template = _Template(keys, Counter(), set())
-            known.append(template)
+            known += [template] if len(known) < MAX_TEMPLATES else []
         template.texts.add(text)
         template.counts.update(keys)
         return template

@@ -96,7 +96,10 @@ def _read(line: int, row: Any, where: str) -> Sent:
     if isinstance(row, list):
         return Sent(line, (), _turns(row, where))
     if isinstance(row, Mapping):
-        tools = tuple(json.dumps(tool, ensure_ascii=False) for tool in row.get("tools") or row.get("functions") or ())
+        defined = row.get("tools") or row.get("functions") or []
+        if not isinstance(defined, list):
+            raise UnreadablePrompts(f'{where}: "tools" is a list, not {type(defined).__name__}')
+        tools = tuple(json.dumps(tool, ensure_ascii=False) for tool in defined)
         for name in ("messages", "turns"):
             if isinstance(row.get(name), list):
                 system = [{"role": "system", "content": row["system"]}] if row.get("system") else []
@@ -116,9 +119,14 @@ def _turns(rows: list[Any], where: str) -> tuple[Said, ...]:
 def _text(row: Mapping[str, Any]) -> str:
     content = row.get("content", row.get("text"))
     if isinstance(content, list):
-        content = "\n".join(one if isinstance(one, str) else str(one.get("text", json.dumps(one))) for one in content)
+        content = "\n".join(map(_part, content))
     calls = json.dumps(row["tool_calls"], ensure_ascii=False) if row.get("tool_calls") else ""
     return f"{content or ''}{calls}"
+
+
+def _part(part: Any) -> str:
+    text = part.get("text") if isinstance(part, Mapping) else part
+    return text if isinstance(text, str) else json.dumps(part)
 
 
 def _spoken(text: str) -> tuple[Said, ...]:
