@@ -137,6 +137,22 @@ def test_two_causes_of_one_log_are_both_named() -> None:
     assert sharing.by_code["timestamp"] < sharing.mended
 
 
+def test_of_two_dates_the_one_that_differs_is_named() -> None:
+    rows = log(lambda n: chat(f"Open since 2019-04-02, it is 10:0{n} now. {RULES}", about(n)))
+    assert ["'10:02'" in finding.what or "'10:01'" in finding.what for finding in lint(rows)] == [True]
+
+
+@pytest.mark.parametrize(("others", "expected"), [(4, ["timestamp"]), (2_000, [])])
+def test_what_costs_next_to_nothing_in_all_is_not_named(others: int, expected: list[str]) -> None:
+    rows = log(BROKEN["timestamp"], 2) + log(lambda n: chat(RULES.replace("Rule", "Law"), f"Is it {n}?"), others)
+    assert codes(rows) == expected
+
+
+@pytest.mark.parametrize(("count", "expected"), [(2, []), (3, ["chunks-first"])])
+def test_two_texts_are_too_few_to_tell_passages_from_instructions(count: int, expected: list[str]) -> None:
+    assert codes(log(BROKEN["chunks-first"], count)) == expected
+
+
 def test_a_code_can_be_ignored() -> None:
     rows = log(BROKEN["timestamp"])
     assert (codes(rows, ignore=["timestamp"]), codes(rows, ignore=["id"])) == ([], ["timestamp"])

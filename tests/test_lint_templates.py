@@ -44,6 +44,7 @@ WHOLE = (
     RULES + " {json.dumps(settings, sort_keys=True)}",
     "As of 2024-06-01 the handbook is the third. " + RULES,
     "{{! the date }}" + RULES,
+    RULES * 4 + "\n{question}\nAnswer in the language of the question, with the number of its section.",
     "Be kind.\r\nBe short.\r\n" + RULES.replace(". ", ".\r\n"),
 )
 
