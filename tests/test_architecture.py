@@ -65,6 +65,7 @@ FLOORS = (
         "smartcache.intervals",
         "smartcache.shadow",
         "smartcache.verifying",
+        "smartcache.lint",
     ),
     ("smartcache.storage",),
     ("smartcache.layers",),

@@ -200,6 +200,31 @@ def warm(
         warmed(load_warm_model(model, prefixes), prompts, typer.echo)
 
 
+@app.command()
+def lint(
+    prompts: Annotated[
+        list[str], typer.Argument(help="Templates, logs as JSON lines, saved LangChain prompts, or module:attribute.")
+    ],
+    ignore: Annotated[list[str] | None, typer.Option(help="A code to leave out; may be given again.")] = None,
+    max_findings: Annotated[int, typer.Option(min=0, help="How many findings are no failure yet.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Name what keeps prompts from sharing their beginning, and what to do; exit code 1 if there is more of it than
+    --max-findings."""
+    from smartcache.command.lint import as_json_of, show
+    from smartcache.lint import REMEDIES, report
+
+    if unknown := sorted(set(ignore or []) - set(REMEDIES)):
+        raise typer.BadParameter(f"there is no code {unknown[0]!r}: {', '.join(sorted(REMEDIES))}")
+    found = [report(one, ignore=ignore or []) for one in prompts]
+    if as_json:
+        print(json.dumps(as_json_of(found)))
+    else:
+        show(found, Console())
+    if sum(len(one.findings) for one in found) > max_findings:
+        raise typer.Exit(1)
+
+
 def load_embedder() -> Embedder:
     """The bundled sentence embedder."""
     from smartcache.models import default_embedder

@@ -39,7 +39,7 @@ def test_every_file_that_is_named_is_there() -> None:
 
 def test_every_command_is_named() -> None:
     commands = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
-    assert commands == {"demo", "chat", "stats", "forget", "shadow", "explain", "warm"}
+    assert commands == {"demo", "chat", "stats", "forget", "shadow", "explain", "warm", "lint"}
     assert [name for name in commands if f"`smartcache {name}" not in README] == []
 
 
