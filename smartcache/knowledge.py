@@ -231,9 +231,8 @@ class Knowledge:
         """What an update says is there; the chunks whose text leaves them, with that text; and where it went, one for
         one: equal texts are two chunks all the same."""
         there = {(fact.source, fact.id): fact for fact in _versions(update)}
-        gone = {
-            (update.source, id) for id in (*update.removed, *(self.there(update.source) if update.replaces else ()))
-        }
+        others = self.there(update.source) if update.replaces else frozenset()
+        gone = {(update.source, id) for id in update.removed | others}
         leaving = dict.fromkeys(sorted(gone - there.keys()))
         held = {key: known for key in (*leaving, *there) if (known := self._fact(*key)) and known.gone_since is None}
         left = {key: fact.content for key, fact in held.items() if key in leaving or not self._has(there[key])}

@@ -1,4 +1,4 @@
-"""How near a chunk must come to change what a search found: what tells an addition that matters from one that does not."""
+"""How near a chunk must come to change what a search found: which additions matter, and which do not."""
 
 from __future__ import annotations
 

@@ -16,9 +16,7 @@ def write_knowledge(connection: sqlite3.Connection, knowledge: Knowledge, facts:
     connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?)", rows)
     chunks = [(to_column(fact.source), to_column(fact.id)) for fact in facts]
     connection.executemany("DELETE FROM heirs WHERE source = ? AND chunk = ?", chunks)
-    heirs = [
-        (to_column(f.source), to_column(f.id), content, to_column(heir)) for f in facts for content, heir in f.heirs
-    ]
+    heirs = [(*map(to_column, (f.source, f.id)), text, to_column(heir)) for f in facts for text, heir in f.heirs]
     connection.executemany("INSERT OR REPLACE INTO heirs VALUES (?, ?, ?, ?)", heirs)
     replaced = [(to_column(source), at) for source, at in knowledge.replaced.items()]
     connection.executemany("INSERT OR REPLACE INTO replaced VALUES (?, ?)", replaced)
@@ -34,8 +32,8 @@ def load_knowledge(read: Callable[..., list[Any]], knowledge: Knowledge) -> None
     for source, chunk, content, heir in read("SELECT source, chunk, content, heir FROM heirs"):
         heirs.setdefault((source, chunk), []).append((content, from_column(heir)))
     facts = [
-        Fact(from_column(s), from_column(c), from_column(v), *known, tuple(sorted(heirs.get((s, c), ()))))
-        for s, c, v, *known in read("SELECT source, chunk, version, content, gone_since FROM facts")
+        Fact(from_column(s), from_column(c), from_column(v), text, gone, tuple(sorted(heirs.get((s, c), ()))))
+        for s, c, v, text, gone in read("SELECT source, chunk, version, content, gone_since FROM facts")
     ]
     growth = [Growth(from_column(s), *rest) for s, *rest in read("SELECT source, kind, since, until FROM growth")]
     counted = read("SELECT value FROM counters WHERE name = 'knowledge'")
