@@ -263,6 +263,7 @@ def test_the_public_names_are_those_that_are_documented() -> None:
         "KnowledgeUpdate",
         "PrefixCache",
         "Request",
+        "RetrievalSimilarity",
         "SmartCache",
         "SmartCacheError",
         "Stats",
