@@ -62,6 +62,8 @@ class Fact:
 
     def holds(self, version: str, content: str | None) -> bool:
         """Whether the chunk is there, with that version or text."""
+        if self.gone_since is None and self.version == version and self.content == content:
+            return True
         return self.gone_since is None and agree(self.version, self.content, version, content)
 
 
@@ -199,9 +201,12 @@ class Knowledge:
 
     def _is_current(self, ref: ChunkRef, content: str | None, sequence: int) -> bool:
         """Whether a chunk is as it was for a search that began after `sequence` updates."""
-        known = {s: fact for s, fact in self._facts.get(ref.id, {}).items() if _may_be_one(s, ref.source)}
-        return all(self._id_of(fact, ref.version, content) for fact in known.values()) and not any(
-            at > sequence and _may_be_one(source, ref.source) and not (source in known or (not source and known))
+        known = self._facts.get(ref.id) or {}
+        for source, fact in known.items():
+            if _may_be_one(source, ref.source) and not self._id_of(fact, ref.version, content):
+                return False
+        return not self._replaced or not any(
+            at > sequence and _may_be_one(source, ref.source) and not any(s == source or not source for s in known)
             for source, at in self._replaced.items()
         )
 
@@ -220,7 +225,7 @@ class Knowledge:
 
     def _grew(self, basis: Basis, kinds: tuple[Kind, ...], sources: frozenset[str] | None = None) -> bool:
         """Whether text came in, in one of `sources` (None: in any), after the search of `basis` began."""
-        return any(
+        return self._sequence > basis.sequence and any(
             grown.since <= basis.sequence < grown.until
             for (source, kind), known in self._growth.items()
             if kind in kinds and (sources is None or any(_may_be_one(source, other) for other in sources))

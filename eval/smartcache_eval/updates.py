@@ -150,7 +150,7 @@ def update_between(before: Texts, after: Texts) -> KnowledgeUpdate:
 
 def check_share_of_hit(history: History, vectors: KnownVectors) -> float:
     """The median time in which freshness is judged, as a share of the median time of an exact hit, after every update
-    of the history: the quickest kind of hit, so the largest share."""
+    of the history: the quickest kind of hit, so the largest share; and with an update since the answer was made."""
     last = Version(dict(history.versions[-1].texts))
     shelf, knowledge, before = _Shelf(last.texts, vectors), Knowledge(), dict[str, str]()
     with SmartCache.open(mode="exact", strict=True) as cache:
@@ -161,7 +161,7 @@ def check_share_of_hit(history: History, vectors: KnownVectors) -> float:
         requests = [(Request([Turn("user", question)]), shelf.search(question)) for question in history.questions]
         for request, found in requests:
             _ask(cache, request.query, found, with_search=True)
-        bases = [Basis.of(frozenset(c.ref for c in found), found, knowledge.sequence) for _, found in requests]
+        bases = [Basis.of(frozenset(c.ref for c in found), found, knowledge.sequence - 1) for _, found in requests]
         judged = statistics.median(_seconds(lambda basis=basis: knowledge.judge(basis)) for basis in bases * 5)
         hit = statistics.median(_seconds(lambda r=request: cache.lookup(r)) for request, _ in requests * 5)
     return judged / hit
