@@ -174,16 +174,21 @@ def _seconds(call: Any) -> float:
 
 
 class _Shelf:
-    """One version, to be searched: the texts nearest to the whole question."""
+    """One version, to be searched: the texts nearest to the whole question; of equally near ones, those whose words
+    come first, so that no name decides what is found."""
 
     def __init__(self, texts: Texts, vectors: KnownVectors) -> None:
-        self._chunks = [_chunk(id, text) for id, text in sorted(texts.items())]
+        self._chunks = [_chunk(id, text) for id, text in sorted(texts.items(), key=_by_words)]
         self._rows = vectors([chunk.text for chunk in self._chunks])
         self._vectors = vectors
 
     def search(self, question: str) -> tuple[Chunk, ...]:
         scores = self._rows @ self._vectors([question])[0]
         return tuple(self._chunks[row] for row in np.argsort(-scores, kind="stable")[:FOUND])
+
+
+def _by_words(named: tuple[str, str]) -> tuple[list[str], str]:
+    return named[1].split(), named[0]
 
 
 def _chunk(id: str, text: str) -> Chunk:

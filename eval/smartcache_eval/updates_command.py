@@ -10,7 +10,7 @@ from rich.table import Table
 
 from smartcache_eval.folder import public_folder
 from smartcache_eval.histories import histories
-from smartcache_eval.updates import check_share_of_hit, played
+from smartcache_eval.updates import MODES, Count, check_share_of_hit, played
 from smartcache_eval.vectors import KnownVectors
 
 UPDATES = "updates"
@@ -25,9 +25,15 @@ def run_updates(vectors: KnownVectors, seed: int, limit: int | None) -> dict[str
         "workload": UPDATES,
         "seed": seed,
         "stale": sum(kinds["all"].stale for one in results for kinds in one.modes.values()),
+        "wrongly_dropped_share": {mode: _dropped([one.modes[mode]["all"] for one in results]) for mode in MODES},
         "check_share_of_hit": check_share_of_hit(longest, vectors),
         "histories": {one.history: one.as_json() for one in results},
     }
+
+
+def _dropped(counts: Sequence[Count]) -> float | None:
+    right = sum(count.still_right for count in counts)
+    return sum(count.wrongly_dropped for count in counts) / right if right else None
 
 
 def print_updates(result: dict[str, Any]) -> None:
