@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from smartcache.command.sections import passages
 from smartcache_eval.folder import UnreadableWorkload, file_in
 
 Texts = Mapping[str, str]  # by id
 TAU2, FAQ, ETCD = "tau2-banking-kb", "docs-faq-history", "etcd-docs-versions"
-MAX_SECTION_WORDS = 160
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.+)$", re.MULTILINE)
 RANDOM_STEPS = 60
 
 
@@ -133,16 +133,19 @@ def _etcd(folder: Path) -> History:
     for release in sorted(path for path in root.iterdir() if path.is_dir()):
         texts = {}
         for file in sorted(release.rglob("*.md")):
-            found = passages(file.read_text("utf-8"), count_tokens=_words, max_tokens=MAX_SECTION_WORDS)
-            for passage in found:
-                texts[f"{file.relative_to(release)}#{passage.slug}"] = passage.text
-                asked[passage.text.partition("\n")[0].rpartition(" > ")[2]] = None
+            for heading, text in _sections(file.read_text("utf-8")):
+                texts[f"{file.relative_to(release)}#{heading}"] = text
+                asked[heading] = None
         versions.append(Version(texts))
     return History(ETCD, versions, [heading for heading in asked if 8 < len(heading) < 80])
 
 
-def _words(text: str) -> int:
-    return len(text.split())
+def _sections(text: str) -> Iterator[tuple[str, str]]:
+    """Each heading with the section under it, of those that hold any text."""
+    parts = _HEADING.split(text)
+    for heading, body in zip(parts[1::2], parts[2::2], strict=True):
+        if body.strip():
+            yield heading.strip(), f"{heading.strip()}\n{body.strip()}"
 
 
 def _sample(questions: Sequence[str], count: int, seed: int) -> list[str]:
