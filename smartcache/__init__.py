@@ -8,6 +8,7 @@ from smartcache.events import Event, Stats
 from smartcache.layers.chunks import ContextPlan, plan_context
 from smartcache.layers.prefixes import PrefixCache
 from smartcache.policy import Candidate, HitPolicy, ThresholdPolicy
+from smartcache.reach import RetrievalSimilarity
 from smartcache.types import Answer, Chunk, ChunkRef, KnowledgeUpdate, Request, Turn
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "KnowledgeUpdate",
     "PrefixCache",
     "Request",
+    "RetrievalSimilarity",
     "SmartCache",
     "SmartCacheError",
     "Stats",

@@ -22,6 +22,7 @@ from smartcache.layers.semantic import SemanticIndex
 from smartcache.layers.shadow import Shadow
 from smartcache.layers.verifying import Verification
 from smartcache.policy import HitPolicy
+from smartcache.reach import Reaches
 from smartcache.recalibrated import Recalibrated
 from smartcache.storage.entries import Entries
 from smartcache.verifying import Verifier, VerifyWhen, checked_policy
@@ -59,6 +60,7 @@ def assemble(
     shadow: bool,
     verifier: Verifier | None,
     verify: VerifyWhen,
+    reaches: Reaches | None = None,
 ) -> Parts:
     """The parts, over the database at `path`. In "exact" mode no embedder is used, nor loaded."""
     if mode not in ("semantic", "exact"):
@@ -82,7 +84,7 @@ def assemble(
         policy = own = Recalibrated(policy, lambda: entries.evidence(limits.clock()))
     on_trouble = partial(events.trouble, "index")
     semantic = SemanticIndex(entries, used, policy, read_text, learned, on_trouble) if used else None
-    answers = AnswerLayer(entries, knowledge, forgets, events, semantic, limits, own)
+    answers = AnswerLayer(entries, knowledge, forgets, events, semantic, limits, own, reaches)
     return Parts(
         mode,
         used,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any, Literal, Self
 
@@ -16,8 +17,10 @@ from smartcache.knowledge import Basis, Verdict
 from smartcache.layers.answers import Hit, Limits
 from smartcache.layers.chunks import plan_context
 from smartcache.layers.shadow import Shadow
+from smartcache.lifetimes import Lifetime
 from smartcache.paths import Path
 from smartcache.policy import HitPolicy
+from smartcache.reach import RetrievalSimilarity, checked_reaches
 from smartcache.scopes import astream_within, awithin, stream_within, within
 from smartcache.types import Answer, Chunk, Request, Turn
 from smartcache.upkeep import Upkeep
@@ -42,7 +45,7 @@ class SmartCache(Upkeep):
         mode: Literal["semantic", "exact"] = "semantic",
         max_entries: int = 100_000,
         max_bytes: int = 2**30,
-        ttl_seconds: float | None = None,
+        ttl_seconds: Lifetime = None,
         clock: Callable[[], float] = time.time,
         on_event: Callable[[Event], object] | None = None,
         strict: bool = False,
@@ -50,20 +53,25 @@ class SmartCache(Upkeep):
         shadow: bool = False,
         verifier: Verifier | None = None,
         verify: VerifyWhen = "before",
+        retrieval_similarity: RetrievalSimilarity | None = None,
     ) -> Self:
         """A cache in memory, or in the file `path` (in `smartcache.db` where `path` is a folder).
 
         `embedder`: None is the bundled local model. `mode`: "exact" compares whole requests only and embeds nothing.
-        `ttl_seconds`: how long an answer lives by `clock`, None for ever. `on_event` is told of each Event. `strict`
+        `ttl_seconds`: how long an answer lives by `clock`, None for ever; or a mapping from the question's intent, or a
+        function of the question. `on_event` is told of each Event. `strict`
         raises the cache's own trouble instead of counting it. `cache_sampled` also keeps answers to requests that ask
         for a draw (temperature above 0). `shadow` serves nothing and records what would have been served: every answer
         is the model's, and nothing is verified; see `shadow_records`. `verifier(asked, stored)` is asked about what the
         policy only doubts: "before" that may be served, or "after", while the model answers; see
-        `smartcache.verifying`. Raises ForeignStore where `path` is another program's file.
+        `smartcache.verifying`. `retrieval_similarity`: how your search ranks, so that a new chunk that it would not
+        find leaves an answer. Raises ForeignStore where `path` is another program's file.
         """
         limits = Limits(max_entries, max_bytes, ttl_seconds, clock)
         events = Events(on_event, strict)
-        return cls(assemble(path, embedder, policy, mode, limits, events, cache_sampled, shadow, verifier, verify))
+        reaches = checked_reaches(retrieval_similarity)
+        parts = (path, embedder, policy, mode, limits, events, cache_sampled, shadow, verifier, verify, reaches)
+        return cls(assemble(*parts))
 
     def _path(self, asked: Asked, search: object, restore: paths.Restore | None) -> Path[Answer]:
         """One request, top to bottom: exact answer, semantic answer, search, context, model, store."""
@@ -126,8 +134,10 @@ class SmartCache(Upkeep):
         if verdict is Verdict.STALE or not search or not may_search:
             return None
         found = yield from self._retrieve(asked, hit.entry.dialogue.query, search)
-        expected = basis.evidence if basis.found is None else basis.found
-        return Basis.of(basis.evidence, found, asked.sequence) if frozenset(c.ref for c in found) == expected else None
+        if not self._knowledge.confirms(basis, found):
+            return None
+        now = Basis.of(basis.evidence, found, asked.sequence)
+        return replace(now, contents=now.contents | basis.contents, checked=basis.checked)
 
     def _retrieve(self, asked: Asked, query: str, search: object) -> Path[tuple[Chunk, ...]]:
         scope = asked.request.scope
@@ -141,7 +151,7 @@ class SmartCache(Upkeep):
     def _store(self, asked: Asked, answer: Answer, chunks: tuple[Chunk, ...] | None) -> bool:
         is_stored = False
         with self._events.fail_open("store"):
-            is_stored = self._answers.store(asked, answer, Basis.of(answer.evidence, chunks, asked.sequence))
+            is_stored = self._answers.store(asked, answer, Basis.of(answer.evidence, chunks, asked.sequence), chunks)
         if self._shadow:
             self._shadow.compare(asked, answer)
         return is_stored

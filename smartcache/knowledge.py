@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
 
-from smartcache.keys import content_version
+from smartcache.sameness import agree, content_of, moves
 from smartcache.types import Chunk, ChunkRef, KnowledgeUpdate
 
 
@@ -27,17 +27,19 @@ class Basis:
 
     `evidence`: the chunks, or None where that is unknown. `found`: what its search found, or None where none was made
     for it. `sequence`: how many updates were known before that search began. `contents`: content hashes of evidence
-    whose text was seen.
+    whose text was seen. `checked`: up to which update all that came in was found to lie farther from the question than
+    what was found; None where it cannot be compared.
     """
 
     evidence: frozenset[ChunkRef] | None
     found: frozenset[ChunkRef] | None
     sequence: int
     contents: frozenset[tuple[ChunkRef, str]] = frozenset()
+    checked: int | None = None
 
     @classmethod
     def of(cls, evidence: frozenset[ChunkRef] | None, found: tuple[Chunk, ...] | None, sequence: int) -> Basis:
-        contents = frozenset((chunk.ref, content_version(chunk.text)) for chunk in found or ())
+        contents = frozenset((chunk.ref, content_of(chunk)) for chunk in found or ())
         return cls(evidence, None if found is None else frozenset(c.ref for c in found), sequence, contents)
 
     @property
@@ -48,21 +50,35 @@ class Basis:
 @dataclass(frozen=True, slots=True)
 class Fact:
     """What is known of one chunk: its version and content hash, and since which update it is gone (None: it is there).
-    A chunk that is gone keeps its last version, so that the same text coming back is known as the same."""
+    A chunk that is gone keeps its last version, so that the same text coming back is known as the same. `heirs`: the
+    content hashes of texts that left it, and the chunk of the source that came with that text in the same update."""
 
     source: str
     id: str
     version: str
     content: str | None
     gone_since: int | None = None
+    heirs: tuple[tuple[str, str], ...] = ()
+
+    def holds(self, version: str, content: str | None) -> bool:
+        """Whether the chunk is there, with that version or text."""
+        if self.gone_since is None and self.version == version and self.content == content:
+            return True
+        return self.gone_since is None and agree(self.version, self.content, version, content)
+
+
+Kind = Literal["added", "changed", "moved"]
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Text that came in with update `until`: whatever was searched after update `since` and before it is in doubt."""
+    """Text that came in with update `until`: whatever was searched after update `since` and before it is in doubt.
+
+    What "moved" was there before, under another id or in another layout: no text is new.
+    """
 
     source: str
-    kind: Literal["added", "changed"]
+    kind: Kind
     since: int
     until: int
 
@@ -76,6 +92,7 @@ class Knowledge:
     def __init__(self) -> None:
         self._facts: dict[str, dict[str, Fact]] = {}  # by id, then source
         self._growth: dict[tuple[str, str], list[Growth]] = {}
+        self._replaced: dict[str, int] = {}  # by source: the update that told all that it holds
         self._sequence = 0
         self._lock = threading.RLock()
 
@@ -89,16 +106,29 @@ class Knowledge:
         with self._lock:
             return [grown for known in self._growth.values() for grown in known]
 
+    @property
+    def replaced(self) -> dict[str, int]:
+        """By source, the last update that told all that it holds."""
+        with self._lock:
+            return dict(self._replaced)
+
     def apply(self, update: KnowledgeUpdate) -> list[Fact]:
         """Takes an update in, whole or not at all. Returns the facts it states."""
         with self._lock:
             sequence = self._sequence + 1
-            there = {(fact.source, fact.id): fact for fact in _versions(update)}
-            gone = {(update.source, id) for id in update.removed} - there.keys()
-            growth = [self._grown(fact, update, sequence) for key, fact in there.items() if self._fact(*key) != fact]
-            facts = [*there.values(), *(self._gone(source, id, sequence) for source, id in sorted(gone))]
-            self.load(facts, growth, sequence)
+            there, leaving, moved = self._read(update)
+            facts = [self._after(fact, moved) for fact in there.values()]
+            facts += [self._after(self._gone(*key, sequence), moved) for key in leaving if key not in there]
+            growth = [grown for key in there if (grown := self._grown(there[key], update, moved, sequence))]
+            self.load(facts, growth, sequence, {update.source: sequence} if update.replaces else {})
         return facts
+
+    def news(self, update: KnowledgeUpdate) -> frozenset[Chunk]:
+        """The chunks of an update whose text its source does not hold yet."""
+        with self._lock:
+            there, _, moved = self._read(update)
+            new = {key for key, fact in there.items() if not self._has(fact) and key not in moved.values()}
+            return frozenset(c for c in (*update.added, *update.changed) if _key(c.ref, update) in new)
 
     def there(self, source: str) -> frozenset[str]:
         """The ids of the chunks of `source` that updates told of and that are not gone."""
@@ -107,7 +137,22 @@ class Knowledge:
                 id for id, facts in self._facts.items() if source in facts and facts[source].gone_since is None
             )
 
-    def load(self, facts: Iterable[Fact], growth: Iterable[Growth], sequence: int) -> None:
+    def with_former(self, ids: Iterable[str]) -> frozenset[str]:
+        """`ids`, and those under which text of theirs was known before it moved to them."""
+        with self._lock:
+            former: dict[str, set[str]] = {}
+            for fact in (fact for facts in self._facts.values() for fact in facts.values()):
+                for _, heir in fact.heirs:
+                    former.setdefault(heir, set()).add(fact.id)
+        found, new = set[str](), set(ids)
+        while new:
+            found |= new
+            new = {id for heir in new for id in former.get(heir, ())} - found
+        return frozenset(found)
+
+    def load(
+        self, facts: Iterable[Fact], growth: Iterable[Growth], sequence: int, replaced: dict[str, int] | None = None
+    ) -> None:
         """Takes in what a store kept."""
         with self._lock:
             for fact in facts:
@@ -115,6 +160,8 @@ class Knowledge:
             for grown in growth:
                 known = self._growth.setdefault((grown.source, grown.kind), [])
                 self._growth[grown.source, grown.kind] = _widest([*known, grown])
+            for source, at in (replaced or {}).items():
+                self._replaced[source] = max(at, self._replaced.get(source, 0))
             self._sequence = max(sequence, self._sequence)
 
     def judge(self, basis: Basis) -> Verdict:
@@ -123,39 +170,108 @@ class Knowledge:
             if basis.evidence is None:
                 return Verdict.CURRENT if self._sequence <= basis.sequence else Verdict.STALE
             contents = dict(basis.contents)
-            if not all(self._is_current(ref, contents.get(ref)) for ref in basis.evidence):
+            if not all(self._is_current(ref, contents.get(ref), basis.sequence) for ref in basis.evidence):
                 return Verdict.STALE
-            if self._grew(basis, "added", basis.sources) or (basis.found == frozenset() and self._grew(basis, "added")):
+            is_compared = basis.checked is not None
+            if basis.checked and all(
+                self._is_current(ref, contents.get(ref), basis.sequence) for ref in basis.found or ()
+            ):
+                basis = replace(basis, sequence=max(basis.sequence, basis.checked))
+            own = basis.sources
+            if self._grew(basis, ("added", "changed") if is_compared else ("added",), own) or (
+                basis.found == frozenset() and self._grew(basis, ("added",))
+            ):
                 return Verdict.DOUBTFUL
-            searched = basis.found is not None
-            recheck = searched and (self._grew(basis, "added") or self._grew(basis, "changed"))
+            recheck = basis.found is not None and self._grew(basis, ("added", "changed", "moved"))
             return Verdict.RECHECK if recheck else Verdict.CURRENT
 
-    def _is_current(self, ref: ChunkRef, content: str | None) -> bool:
-        return all(
-            fact.gone_since is None
-            and fact.version == ref.version
-            and (None in (fact.content, content) or fact.content == content)
-            for source, fact in self._facts.get(ref.id, {}).items()
-            if _may_be_one(source, ref.source)
+    def confirms(self, basis: Basis, found: Iterable[Chunk]) -> bool:
+        """Whether a search found again what `basis` rests on: the same chunks, or the same texts where they are now."""
+        expected = (basis.evidence if basis.found is None else basis.found) or frozenset()
+        chunks = {chunk.ref: chunk for chunk in found}
+        if chunks.keys() == expected:
+            return True
+        contents = dict(basis.contents)
+        with self._lock:
+            now = {(ref.source, self._id_now(ref, contents.get(ref))): (ref, contents.get(ref)) for ref in expected}
+        keys = {(ref.source, ref.id): chunk for ref, chunk in chunks.items()}
+        return keys.keys() == now.keys() and all(
+            agree(now[key][0].version, now[key][1], chunk.ref.version, content_of(chunk)) for key, chunk in keys.items()
         )
 
-    def _grew(self, basis: Basis, kind: str, sources: frozenset[str] | None = None) -> bool:
+    def _is_current(self, ref: ChunkRef, content: str | None, sequence: int) -> bool:
+        """Whether a chunk is as it was for a search that began after `sequence` updates."""
+        known = self._facts.get(ref.id) or {}
+        for source, fact in known.items():
+            if _may_be_one(source, ref.source) and not self._id_of(fact, ref.version, content):
+                return False
+        return not self._replaced or not any(
+            at > sequence and _may_be_one(source, ref.source) and not any(s == source or not source for s in known)
+            for source, at in self._replaced.items()
+        )
+
+    def _id_now(self, ref: ChunkRef, content: str | None) -> str:
+        fact = self._fact(ref.source, ref.id)
+        return (fact and self._id_of(fact, ref.version, content)) or ref.id
+
+    def _id_of(self, fact: Fact, version: str, content: str | None) -> str | None:
+        """The id under which a text is there that was known under that of `fact`."""
+        while not fact.holds(version, content):
+            heir = dict(fact.heirs).get(content or "")
+            if heir is None or (next := self._fact(fact.source, heir)) is None:
+                return None
+            fact = next
+        return fact.id
+
+    def _grew(self, basis: Basis, kinds: tuple[Kind, ...], sources: frozenset[str] | None = None) -> bool:
         """Whether text came in, in one of `sources` (None: in any), after the search of `basis` began."""
-        return any(
+        return self._sequence > basis.sequence and any(
             grown.since <= basis.sequence < grown.until
-            for (source, of_kind), known in self._growth.items()
-            if of_kind == kind and (sources is None or any(_may_be_one(source, other) for other in sources))
+            for (source, kind), known in self._growth.items()
+            if kind in kinds and (sources is None or any(_may_be_one(source, other) for other in sources))
             for grown in known
         )
 
-    def _grown(self, fact: Fact, update: KnowledgeUpdate, sequence: int) -> Growth:
-        """The growth that a new fact means: text that came back as it was is new only to what was made without it."""
+    def _read(self, update: KnowledgeUpdate) -> tuple[dict[_Key, Fact], dict[_Key, str | None], dict[_Key, _Key]]:
+        """What an update says is there; the chunks whose text leaves them, with that text; and where it went, one for
+        one: equal texts are two chunks all the same."""
+        there = {(fact.source, fact.id): fact for fact in _versions(update)}
+        others = self.there(update.source) if update.replaces else frozenset()
+        gone = {(update.source, id) for id in update.removed | others}
+        leaving = dict.fromkeys(sorted(gone - there.keys()))
+        held = {key: known for key in (*leaving, *there) if (known := self._fact(*key)) and known.gone_since is None}
+        left = {key: fact.content for key, fact in held.items() if key in leaving or not self._has(there[key])}
+        arriving = {key: fact.content for key, fact in there.items() if not self._has(fact)}
+        return there, leaving | left, moves(left, arriving)
+
+    def _has(self, fact: Fact) -> bool:
+        known = self._fact(fact.source, fact.id)
+        return known is not None and known.holds(fact.version, fact.content)
+
+    def _after(self, fact: Fact, moved: dict[_Key, _Key]) -> Fact:
+        """A fact with the heirs of what left its chunk; a text that is there, or left for nowhere, has none."""
         before = self._fact(fact.source, fact.id)
-        came_back = before is not None and replace(before, gone_since=None) == fact
+        heirs = {} if before is None else dict(before.heirs)
+        heirs.pop(fact.content or "", None)
+        if before and before.gone_since is None and not (fact.gone_since is None and self._has(fact)):
+            heirs.pop(before.content or "", None)
+            if heir := moved.get((fact.source, fact.id)):
+                heirs[before.content or ""] = heir[1]
+        elif before and before.gone_since and fact.gone_since:
+            return before
+        return replace(fact, heirs=tuple(sorted(heirs.items())))
+
+    def _grown(self, fact: Fact, update: KnowledgeUpdate, moved: dict[_Key, _Key], sequence: int) -> Growth | None:
+        """The growth that a fact means: text that came back as it was is new only to what was made without it."""
+        before = self._fact(fact.source, fact.id)
+        if before and self._has(fact) and before.version == fact.version:
+            return None
+        if self._has(fact) or (fact.source, fact.id) in moved.values():
+            return Growth(fact.source, "moved", 0, sequence)
+        came_back = before is not None and replace(before, gone_since=None).holds(fact.version, fact.content)
         since = before.gone_since if came_back and before and before.gone_since else 0
-        kind: Literal["added", "changed"] = "changed" if any(c.ref.id == fact.id for c in update.changed) else "added"
-        return Growth(fact.source, kind, since, sequence)
+        is_change = any(c.ref.id == fact.id for c in update.changed) or (update.replaces and before and not came_back)
+        return Growth(fact.source, "changed" if is_change else "added", since, sequence)
 
     def _gone(self, source: str, id: str, sequence: int) -> Fact:
         known = self._fact(source, id) or Fact(source, id, "", None)
@@ -165,14 +281,20 @@ class Knowledge:
         return self._facts.get(id, {}).get(source)
 
 
+_Key = tuple[str, str]  # source and id
+
+
 def _may_be_one(source: str, other: str) -> bool:
     return source == other or "" in (source, other)
 
 
+def _key(ref: ChunkRef, update: KnowledgeUpdate) -> _Key:
+    return ref.source or update.source, ref.id
+
+
 def _versions(update: KnowledgeUpdate) -> Iterator[Fact]:
     for chunk in (*update.changed, *update.added):
-        source = chunk.ref.source or update.source
-        yield Fact(source, chunk.ref.id, chunk.ref.version, content_version(chunk.text))
+        yield Fact(*_key(chunk.ref, update), chunk.ref.version, content_of(chunk))
 
 
 def _widest(known: list[Growth]) -> list[Growth]:

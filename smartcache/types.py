@@ -126,12 +126,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeUpdate:
-    """What changed in one source: chunks that are new, chunks whose content is another one now, ids that are gone."""
+    """What changed in one source: chunks that are new, chunks whose content is another one now, ids that are gone.
+
+    With `replaces`, what is added is all that the source holds: see `replace`.
+    """
 
     added: tuple[Chunk, ...] = ()
     changed: tuple[Chunk, ...] = ()
     removed: frozenset[str] = field(default_factory=frozenset)
     source: str = ""
+    replaces: bool = False
 
     def __init__(
         self,
@@ -139,6 +143,7 @@ class KnowledgeUpdate:
         changed: Sequence[Chunk] = (),
         removed: Sequence[str] | frozenset[str] | set[str] = (),
         source: str = "",
+        replaces: bool = False,
     ) -> None:
         if isinstance(removed, str):
             raise TypeError("removed is a sequence of chunk ids, not one str: write removed=[id]")
@@ -151,6 +156,17 @@ class KnowledgeUpdate:
         object.__setattr__(self, "changed", changed)
         object.__setattr__(self, "removed", removed)
         object.__setattr__(self, "source", source)
+        object.__setattr__(self, "replaces", replaces)
+
+    @classmethod
+    def replace(cls, source: str, chunks: Sequence[Chunk]) -> KnowledgeUpdate:
+        """All that `source` holds now: whatever else it held is gone, also what no update ever told of. What is there
+        as it was keeps its answers."""
+        chunks = tuple(chunks)
+        update = cls(chunks, source=source, replaces=True)
+        if other := next((chunk.ref for chunk in chunks if chunk.ref.source not in ("", source)), None):
+            raise ValueError(f"chunk {other.id!r} is of source {other.source!r}, not of {source!r}, which is replaced")
+        return update
 
 
 def _require_str(what: str, value: object) -> None:

@@ -103,7 +103,7 @@ class Upkeep:
         self._forget_remembered(scope)
 
     def _forget_remembered(self, scope: str | None, chunk_ids: Sequence[str] | None = None) -> None:
-        self._retrievals.forget(scope, chunk_ids)
+        self._retrievals.forget(scope, None if chunk_ids is None else [*self._knowledge.with_former(chunk_ids)])
         self._desk.forget_texts()
         if self._shadow:
             self._shadow.forget_texts()

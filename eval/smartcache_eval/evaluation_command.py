@@ -20,6 +20,7 @@ from smartcache_eval.page import page
 from smartcache_eval.protocol import Run, Settings
 from smartcache_eval.protocol import run as play_run
 from smartcache_eval.tally import Tally
+from smartcache_eval.updates_command import UPDATES, print_updates, run_updates
 from smartcache_eval.vectors import KnownVectors
 from smartcache_eval.workloads import read_workload
 
@@ -69,7 +70,11 @@ def run(
     out: Annotated[Path | None, typer.Option(help="A folder for the JSON of this run, curves and all.")] = None,
     vectors: Vectors = None,
 ) -> None:
-    """Ask a workload of SmartCache, of the baselines and of an oracle, and count what was right."""
+    """Ask a workload of SmartCache, of the baselines and of an oracle, and count what was right. `updates` asks again
+    and again while the documents change, and counts what was stale."""
+    if workload == UPDATES:
+        _run_updates(as_json, seed, limit, out, vectors)
+        return
     settings = Settings(seed, part.value, limit, max_wrong, curves=out is not None)
     with _one_line_errors():
         result = _played(workload, settings, vectors)
@@ -84,6 +89,20 @@ def run(
     if wrong_pairs and not as_json:  # which has them
         for number, pair in enumerate(result.standings["ours"].wrong_pairs, start=1):
             print(f"\n{number}. {pair.sort}\n{pair}")
+
+
+def _run_updates(as_json: bool, seed: int, limit: int | None, out: Path | None, folder: Path | None) -> None:
+    with _one_line_errors():
+        vectors = KnownVectors(load_embedder(), folder)
+        result = run_updates(vectors, seed, limit)
+        vectors.save()
+        if out:
+            out.mkdir(parents=True, exist_ok=True)
+            (out / f"{UPDATES}-{seed}.json").write_text(json.dumps(result, ensure_ascii=False, indent=1), "utf-8")
+    if as_json:
+        print(json.dumps(result, ensure_ascii=False))
+    else:
+        print_updates(result)
 
 
 def report(

@@ -14,13 +14,15 @@ from smartcache.evidence import Place
 from smartcache.keys import parts
 from smartcache.knowledge import Basis, Knowledge, Verdict
 from smartcache.layers.semantic import SemanticIndex
+from smartcache.lifetimes import Lifetime, checked_lifetime, lifetime_seconds
 from smartcache.policy import Candidate, HitPolicy, calls_tools, unstorable_reason
+from smartcache.reach import Farther, Reach, Reaches
 from smartcache.recalibrated import Everything, Recalibrated
 from smartcache.shadow import ShadowRecord
 from smartcache.state import State
 from smartcache.storage.entries import Entries
 from smartcache.storage.rows import Entry, restorable
-from smartcache.types import Answer, KnowledgeUpdate, ServedBy
+from smartcache.types import Answer, Chunk, KnowledgeUpdate, ServedBy
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +31,17 @@ class Limits:
 
     max_entries: int
     max_bytes: int
-    ttl_seconds: float | None
+    ttl_seconds: Lifetime
     clock: Callable[[], float]
 
     def __post_init__(self) -> None:
         if self.max_entries < 1 or self.max_bytes < 1:
             raise ValueError("max_entries and max_bytes are at least 1")
-        if self.ttl_seconds is not None and not self.ttl_seconds > 0:
-            raise ValueError(f"ttl_seconds is above 0, or None for ever, not {self.ttl_seconds!r}")
+        object.__setattr__(self, "ttl_seconds", checked_lifetime(self.ttl_seconds))
+
+    def is_expired(self, entry: Entry) -> bool:
+        seconds = lifetime_seconds(self.ttl_seconds, entry.dialogue.question)
+        return seconds is not None and self.clock() - entry.created_at >= seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +68,11 @@ class AnswerLayer:
         semantic: SemanticIndex | None,
         limits: Limits,
         own: Recalibrated | None = None,
+        reaches: Reaches | None = None,
     ) -> None:
-        """`own`: the policy that hits and reports of this cache count for."""
+        """`own`: the policy that hits and reports of this cache count for. `reaches`: how the application's search
+        ranks, where that is known."""
+        self._reaches = reaches
         self._entries, self._knowledge, self._forgets, self._events = entries, knowledge, forgets, events
         self._semantic, self._limits, self._own = semantic, limits, own
         self._writing = threading.Lock()  # so that nothing is stored between what is forgotten and its trace
@@ -98,13 +106,14 @@ class AnswerLayer:
         """Takes in what other processes know by now."""
         self._entries.refresh_knowledge(self._knowledge)
 
-    def store(self, asked: Asked, answer: Answer, basis: Basis) -> bool:
-        """Keeps an answer that ended well and rests on what is still so. Otherwise False, and why is counted."""
+    def store(self, asked: Asked, answer: Answer, basis: Basis, found: Sequence[Chunk] | None = None) -> bool:
+        """Keeps an answer that ended well and rests on what is still so, and on what was `found`. Otherwise False, and
+        why is counted."""
         reason = asked.bypass or unstorable_reason(answer) or (None if restorable(answer) else "not_restorable")
         if reason is None and self._knowledge.judge(basis) in (Verdict.STALE, Verdict.DOUBTFUL):
             reason = "stale"
         if reason is None:
-            reason = self._write(asked, self._entry(asked, answer, basis))
+            reason = self._write(asked, self._entry(asked, answer, basis), self._reach(asked, found))
         self._events.emit("not_stored" if reason else "stored", reason or "")
         return reason is None
 
@@ -126,14 +135,28 @@ class AnswerLayer:
         """Whether what was asked was to be forgotten since it was."""
         return self._forgets.count(asked.request.scope) != asked.began.forgets
 
-    def _write(self, asked: Asked, entry: Entry) -> str | None:
+    def _reach(self, asked: Asked, found: Sequence[Chunk] | None) -> Reach | None:
+        with self._events.fail_open("reach"):
+            return self._reaches.of(asked.dialogue.query, found) if self._reaches and found else None
+        return None
+
+    def _farther(self, update: KnowledgeUpdate) -> Farther | None:
+        """Which answers an update brings nothing for, as far as it can be told."""
+        with self._events.fail_open("reach"):
+            if self._reaches:
+                self.refresh()
+                kept = self._entries.reaches.all(self._reaches.similarity.name)
+                return self._reaches.farther(self._knowledge.news(update), kept)
+        return None
+
+    def _write(self, asked: Asked, entry: Entry, reach: Reach | None) -> str | None:
         """Keeps an entry; otherwise the reason."""
         if self._entries.bytes_of(entry) > self._limits.max_bytes:
             return "too_large"
         with self._writing:
             if self.is_forgotten(asked):
                 return "forgotten"
-            self._entries.store(entry)
+            self._entries.store(entry, reach)
         self._evict()
         return None
 
@@ -188,12 +211,12 @@ class AnswerLayer:
 
     def update_knowledge(self, update: KnowledgeUpdate) -> int:
         """Takes an update in and returns how many answers a plain lookup no longer serves because of it."""
-        served: list[Basis] = []
+        served: list[tuple[int, Basis]] = []
         with self._events.fail_open("invalidate"):  # what it makes stale may go uncounted, but never unheard
             touched = self._entries.bases(_sources(update))
-            served = [basis for basis in touched if _is_served(self._knowledge.judge(basis))]
-        self._entries.update_knowledge(self._knowledge, update)
-        count = sum(not _is_served(self._knowledge.judge(basis)) for basis in served)
+            served = [(id, basis) for id, basis in touched if _is_served(self._knowledge.judge(basis))]
+        left = self._entries.update_knowledge(self._knowledge, update, self._farther(update))
+        count = sum(id not in left and not _is_served(self._knowledge.judge(basis)) for id, basis in served)
         self._events.emit("invalidated", count=count)
         return count
 
@@ -206,6 +229,8 @@ class AnswerLayer:
         with self._writing:
             if not older_than:
                 self._forgets.note(scope)  # what is under way now is not old
+            if chunk_ids is not None:
+                chunk_ids = [*self._knowledge.with_former(chunk_ids)]
             ids = self._entries.ids(scope=scope, chunk_ids=chunk_ids, created_before=before)
             count = self.forget(ids)
             self._entries.shadows.forget(scope, before, None if chunk_ids is None else ids)
@@ -214,6 +239,8 @@ class AnswerLayer:
             self._entries.scrub()
         if self._semantic:
             self._semantic.forget_texts()
+        if self._reaches:
+            self._reaches.forget_texts()
         return count
 
     def forget(self, ids: Iterable[int]) -> int:
@@ -241,8 +268,7 @@ class AnswerLayer:
         )
 
     def _alive(self, entry: Entry | None, refusals: list[str]) -> Entry | None:
-        ttl_seconds = self._limits.ttl_seconds
-        if entry and ttl_seconds is not None and self._age_seconds(entry) >= ttl_seconds:
+        if entry and self._limits.is_expired(entry):
             self.forget([entry.id])
             refusals.append("expired")
             return None

@@ -104,9 +104,7 @@ class Explainer:
     def _out_of_date(self, entry: Entry) -> tuple[str | None, bool]:
         """Why an answer is too old for any question, and whether the knowledge base still supports it."""
         is_current = self._knowledge.judge(entry.basis) in (Verdict.CURRENT, Verdict.RECHECK)
-        ttl_seconds = self._limits.ttl_seconds
-        is_expired = ttl_seconds is not None and self._age_seconds(entry) >= ttl_seconds
-        return "expired" if is_expired else None if is_current else "stale", is_current
+        return "expired" if self._limits.is_expired(entry) else None if is_current else "stale", is_current
 
     def _age_seconds(self, entry: Entry) -> float:
         return max(0.0, self._limits.clock() - entry.created_at)

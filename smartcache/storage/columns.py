@@ -27,13 +27,14 @@ def basis_text(basis: Basis) -> str:
     return json.dumps([evidence, None if basis.found is None else refs(sorted(basis.found)), basis.sequence, contents])
 
 
-def basis_from(text: str) -> Basis:
+def basis_from(text: str, checked: int | None = None) -> Basis:
     evidence, found, sequence, contents = json.loads(text)
     return Basis(
         None if evidence is None else frozenset(ChunkRef(*ref) for ref in evidence),
         None if found is None else frozenset(ChunkRef(*ref) for ref in found),
         sequence,
         frozenset((ChunkRef(id, version, source), content) for id, version, source, content in contents),
+        checked,
     )
 
 

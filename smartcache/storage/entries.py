@@ -13,16 +13,20 @@ from typing import Any
 
 from smartcache.errors import DamagedStore, StoreError
 from smartcache.evidence import Evidence, Place
-from smartcache.knowledge import Basis, Fact, Growth, Knowledge
-from smartcache.storage.columns import basis_from, from_column, to_column
+from smartcache.knowledge import Basis, Fact, Knowledge, Verdict
+from smartcache.reach import Farther, Reach
+from smartcache.storage.columns import basis_from, to_column
 from smartcache.storage.database import connect, file_in, set_aside, usable
 from smartcache.storage.hits import HitCounts
+from smartcache.storage.knowledge_rows import load_knowledge, write_knowledge
+from smartcache.storage.reaches import KeptReaches
 from smartcache.storage.rows import Entry, entry_from, fields_of, size_bytes
 from smartcache.storage.shadow_records import ShadowRecords
 from smartcache.types import KnowledgeUpdate
 
 MAX_UNWRITTEN_USES = 500
 MAX_VERIFIED_PAIRS = 20_000
+_ANSWERS = "answers LEFT JOIN reaches ON reaches.entry = answers.id"
 
 
 class Entries:
@@ -56,9 +60,10 @@ class Entries:
             on_damage(DamagedStore(f"{error}; it is kept as {set_aside(self.path)}"))
             self._connection = connect(self.path)
         self.shadows = ShadowRecords(self._all, self._transaction)
+        self.reaches = KeptReaches(self._all)
         self._version = self._read_version()
 
-    def store(self, entry: Entry) -> int:
+    def store(self, entry: Entry, reach: Reach | None = None) -> int:
         """Adds an entry, in place of the one with its key, and returns its id."""
         fields = fields_of(entry)
         row: dict[str, Any] = fields | {"created_at": entry.created_at, "bytes": size_bytes(fields)}
@@ -72,6 +77,8 @@ class Entries:
             rests_on = (entry.basis.evidence or frozenset()) | (entry.basis.found or frozenset())
             rows = [(id, to_column(ref.source), to_column(ref.id)) for ref in rests_on]
             connection.executemany("INSERT INTO evidence VALUES (?, ?, ?)", rows)
+            if reach and id:
+                self.reaches.store(connection, id, reach, entry.basis.sequence)
         return int(id or 0)
 
     def bytes_of(self, entry: Entry) -> int:
@@ -163,14 +170,15 @@ class Entries:
             count, size = count - 1, size - own
         return gone
 
-    def bases(self, sources: frozenset[str]) -> list[Basis]:
-        """What the entries rest on that an update of `sources` may concern ("" among them: all)."""
+    def bases(self, sources: frozenset[str]) -> list[tuple[int, Basis]]:
+        """(id, basis) of the entries that an update of `sources` may concern ("" among them: all)."""
         named = json.dumps(sorted(map(to_column, sources))) if "" not in sources else "[]"
         condition = (
             "json_array_length(?1) = 0 OR id NOT IN (SELECT entry FROM evidence) OR id IN "
             "(SELECT entry FROM evidence WHERE source = '' OR source IN (SELECT value FROM json_each(?1)))"
         )
-        return [basis_from(text) for (text,) in self._all(f"SELECT basis FROM answers WHERE {condition}", named)]
+        rows = self._all(f"SELECT id, basis, checked FROM {_ANSWERS} WHERE {condition}", named)
+        return [(id, basis_from(text, checked)) for id, text, checked in rows]
 
     def count(self) -> int:
         return self._last_count if self._is_closed else int(self._all("SELECT count(*) FROM answers")[0][0])
@@ -180,8 +188,11 @@ class Entries:
             self._last_bytes if self._is_closed else int(self._all("SELECT coalesce(sum(bytes), 0) FROM answers")[0][0])
         )
 
-    def update_knowledge(self, knowledge: Knowledge, update: KnowledgeUpdate) -> None:
-        """Applies an update on top of what other processes wrote, and writes it, in one transaction.
+    def update_knowledge(
+        self, knowledge: Knowledge, update: KnowledgeUpdate, farther: Farther | None = None
+    ) -> frozenset[int]:
+        """Applies an update on top of what other processes wrote, and writes it, in one transaction. Returns the ids of
+        those `farther` that it leaves as current as they were.
 
         Where the write fails, StoreError is raised, `knowledge` has it all the same, and the next one writes both.
         Without a file there is nothing that could outlive the news: it is not raised.
@@ -189,44 +200,44 @@ class Entries:
         with self._lock:
             self._unwritten.append(update)
             try:
-                self._write_updates(knowledge)
+                left = self._write_updates(knowledge, farther)
             except StoreError as error:
                 self._apply_unwritten(knowledge)
                 if self.path is None:
-                    return
+                    return frozenset()
                 raise StoreError(f"the knowledge update was not written: {error}; call it again") from error
             except BaseException:
                 self._unwritten.remove(update)  # what cannot be taken in once never can, and would stop all others
                 raise
             self._unwritten.clear()
+            return left
 
     def load_knowledge(self, knowledge: Knowledge) -> None:
         """Takes in what any process wrote, and then what this one could not write."""
         with self._lock:
-            self._load_written(knowledge)
+            load_knowledge(self._all, knowledge)
             self._apply_unwritten(knowledge)
 
-    def _write_updates(self, knowledge: Knowledge) -> None:
+    def _write_updates(self, knowledge: Knowledge, farther: Farther | None) -> frozenset[int]:
         with self._transaction() as connection:
-            self._load_written(knowledge)
+            load_knowledge(self._all, knowledge)
+            left = self._left_current(knowledge, farther)
             facts = self._apply_unwritten(knowledge)
-            rows = [(*map(to_column, (f.source, f.id, f.version)), f.content, f.gone_since) for f in facts]
-            connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?)", rows)
-            connection.execute("DELETE FROM growth")
-            spans = [(to_column(g.source), g.kind, g.since, g.until) for g in knowledge.growth]
-            connection.executemany("INSERT INTO growth VALUES (?, ?, ?, ?)", spans)
-            connection.execute("INSERT OR REPLACE INTO counters VALUES ('knowledge', ?)", (knowledge.sequence,))
+            write_knowledge(connection, knowledge, facts)
+            self.reaches.advance(connection, left, knowledge.sequence)
+        return left
+
+    def _left_current(self, knowledge: Knowledge, farther: Farther | None) -> frozenset[int]:
+        """Those of the entries compared that are current before an update, if all that it brings was compared."""
+        if farther is None or len(self._unwritten) > 1 or not knowledge.news(self._unwritten[0]) <= farther.chunks:
+            return frozenset()
+        ids = json.dumps(sorted(farther.entries))
+        within = f"SELECT id, basis, checked FROM {_ANSWERS} WHERE id IN (SELECT value FROM json_each(?))"
+        bases = [(id, basis_from(text, checked)) for id, text, checked in self._all(within, ids)]
+        return frozenset(id for id, basis in bases if knowledge.judge(basis) is Verdict.CURRENT)
 
     def _apply_unwritten(self, knowledge: Knowledge) -> list[Fact]:
         return [fact for update in self._unwritten for fact in knowledge.apply(update)]
-
-    def _load_written(self, knowledge: Knowledge) -> None:
-        rows = self._all("SELECT source, chunk, version, content, gone_since FROM facts")
-        facts = [Fact(from_column(s), from_column(c), from_column(v), *known) for s, c, v, *known in rows]
-        spans = self._all("SELECT source, kind, since, until FROM growth")
-        growth = [Growth(from_column(source), *rest) for source, *rest in spans]
-        counted = self._all("SELECT value FROM counters WHERE name = 'knowledge'")
-        knowledge.load(facts, growth, int(counted[0][0]) if counted else 0)
 
     def store_wrong(
         self, asked: str, answer: str, partition: str, state: bytes | None, place: Place | None = None, at: float = 0.0
@@ -286,8 +297,8 @@ class Entries:
                 self._connection.close()
 
     def _one(self, condition: str, value: Any) -> Entry | None:
-        names = "id, key, request, partition, scope, dialogue, state, answer, basis, created_at, checksum"
-        rows = self._all(f"SELECT {names} FROM answers WHERE {condition}", value)
+        names = "id, key, request, partition, scope, dialogue, state, answer, basis, created_at, checksum, checked"
+        rows = self._all(f"SELECT {names} FROM {_ANSWERS} WHERE {condition}", value)
         try:
             return entry_from(*rows[0]) if rows else None
         except DamagedStore as error:

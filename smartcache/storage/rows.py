@@ -66,13 +66,13 @@ def size_bytes(fields: Mapping[str, str | bytes | None]) -> int:
 
 def entry_from(
     id: int, key: str, request: bytes, partition: str, scope: str, dialogue: str, state: bytes | None, answer: str,
-    basis: str, created_at: float, checksum: str,
+    basis: str, created_at: float, checksum: str, checked: int | None,
 ) -> Entry:  # fmt: skip
     """The entry that a row holds. Raises DamagedStore where it is not what was stored."""
     if checksum != _checksum((key, request, partition, scope, dialogue, state, answer, basis)):
         raise DamagedStore(f"entry {id} is not what was stored; it is kept aside")
     text, payload, finish_reason, citations, exact_only = json.loads(answer)
-    rests_on = basis_from(basis)
+    rests_on = basis_from(basis, checked)
     cited = tuple(ChunkRef(*ref) for ref in citations)
     replayed = Answer(
         text, rests_on.evidence, payload, finish_reason=finish_reason, citations=cited, exact_only=exact_only

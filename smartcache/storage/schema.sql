@@ -28,6 +28,19 @@ CREATE TABLE IF NOT EXISTS facts (
     source TEXT NOT NULL, chunk TEXT NOT NULL, version TEXT NOT NULL, content TEXT, gone_since INTEGER,
     PRIMARY KEY (source, chunk)
 );
+CREATE TABLE IF NOT EXISTS heirs (          -- of facts: where a text went that left a chunk
+    source TEXT NOT NULL, chunk TEXT NOT NULL, content TEXT NOT NULL, heir TEXT NOT NULL,
+    PRIMARY KEY (source, chunk, content)
+);
+CREATE TABLE IF NOT EXISTS replaced (source TEXT PRIMARY KEY, sequence INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS reaches (
+    entry INTEGER PRIMARY KEY REFERENCES answers (id) ON DELETE CASCADE,
+    similarity TEXT NOT NULL,               -- the name of what measured it
+    weakest REAL NOT NULL,                  -- of what the search found
+    query BLOB NOT NULL,                    -- float32
+    checked INTEGER NOT NULL                -- up to this update, all that came in lies farther
+);
+CREATE INDEX IF NOT EXISTS reaches_similarity ON reaches (similarity);
 CREATE TABLE IF NOT EXISTS growth (source TEXT NOT NULL, kind TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS wrong (
     asked TEXT NOT NULL,                    -- key of the request that got a wrong answer

@@ -1,0 +1,106 @@
+"""`smartcache-eval run updates`: what is counted while documents change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from smartcache import KnowledgeUpdate, SmartCache
+from smartcache.testing import BagOfWordsEmbedder
+from smartcache_eval import evaluation_command
+from smartcache_eval.histories import History, Version, edited
+from smartcache_eval.updates import MODES, Played, played
+from smartcache_eval.vectors import KnownVectors
+
+TOPICS = ("router", "camera", "bridge", "garden", "kettle", "violin", "harbour", "saddle")
+FIRST = {f"{topic}.md": f"the price of a {topic} is {number} coins" for number, topic in enumerate(TOPICS)}
+QUESTIONS = [f"the price of a {topic}" for topic in TOPICS]
+
+
+def counted(*versions: Version) -> Played:
+    return played(History("mine", [Version(FIRST), *versions], QUESTIONS), KnownVectors(BagOfWordsEmbedder()))
+
+
+def test_nothing_stale_is_served_whatever_is_edited() -> None:
+    result = counted(*edited(FIRST, seed=1, steps=20))
+    assert {mode: kinds["all"].stale for mode, kinds in result.modes.items()} == dict.fromkeys(MODES, 0)
+
+
+@pytest.mark.parametrize("kind", ["space", "rename"])
+def test_what_leaves_the_text_alone_drops_nothing(kind: str) -> None:
+    result = counted(*(version for version in edited(FIRST, seed=1, steps=2)))
+    for kinds in result.modes.values():
+        assert kinds[kind].wrongly_dropped == 0
+        assert kinds[kind].served == len(QUESTIONS)
+
+
+def test_a_cache_that_hears_of_nothing_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def deaf(cache: SmartCache, update: KnowledgeUpdate) -> int:
+        return 0
+
+    monkeypatch.setattr(SmartCache, "update_knowledge", deaf)
+    result = counted(Version(FIRST | {"router.md": "the price of a router is 999 coins"}, "edit"))
+    assert result.modes["answer"]["edit"].stale > 0
+
+
+def test_a_cache_that_forgets_everything_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SmartCache, "update_knowledge", lambda cache, update: cache.clear())
+    result = counted(Version(FIRST | {"router.md": "the price of a router is 999 coins"}, "edit"))
+    assert result.modes["answer"]["edit"].wrongly_dropped > 0
+
+
+def test_random_changes_are_the_same_by_the_same_seed() -> None:
+    assert edited(FIRST, seed=3) == edited(FIRST, seed=3) != edited(FIRST, seed=4)
+
+
+def test_the_command_prints_every_history_and_the_cost_of_the_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _public(tmp_path / "public")
+    monkeypatch.setenv("SMARTCACHE_DATA", str(tmp_path / "public"))
+    monkeypatch.setattr(evaluation_command, "load_embedder", BagOfWordsEmbedder)
+    commands = typer.Typer()
+    evaluation_command.register(commands)
+    done = CliRunner().invoke(commands, ["run", "updates", "--json", "--limit", "3", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.output)
+    assert result["stale"] == 0
+    assert result["histories"].keys() == {"tau2-banking-kb", "mine-faq", "etcd-docs-versions"}
+    assert result["check_share_of_hit"] > 0
+    assert result["wrongly_dropped_share"].keys() == MODES.keys()
+    assert json.loads((tmp_path / "out" / "updates-0.json").read_text(encoding="utf-8")) == result
+
+
+def _public(folder: Path) -> None:
+    """The public sets in small."""
+    bank = folder / "tau2-banking-kb"
+    documents = bank / "raw" / "banking_knowledge" / "documents"
+    for path in (documents, bank / "history"):
+        path.mkdir(parents=True)
+    for number, topic in enumerate(TOPICS):
+        told = {"id": f"doc_{topic}", "title": topic, "content": f"The {topic} costs {number} coins."}
+        (documents / f"doc_{topic}.json").write_text(json.dumps(told), encoding="utf-8")
+    for name, coins in (("before", 5), ("after", 6)):
+        told = {"id": "doc_router", "title": "router", "content": f"The router costs {coins} coins."}
+        (bank / "history" / f"{name}.json").write_text(json.dumps(told), encoding="utf-8")
+    line = {"kind": "doc", "commit": "c1", "before": "before.json", "after": "after.json"}
+    (bank / "history" / "index.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    faq = folder / "docs-faq-history" / "mine-faq"
+    faq.mkdir(parents=True)
+    events = [
+        {"n": 0, "op": "add", "question": "Why a kettle?", "text": "For tea."},
+        {"n": 1, "op": "change", "question": "Why a kettle?", "text": "For tea and coffee."},
+        {"n": 2, "op": "rename", "old_question": "Why a kettle?", "question": "Why kettles?"},
+        {"n": 3, "op": "remove", "question": "Why kettles?"},
+    ]
+    (faq / "events.jsonl").write_text("\n".join(map(json.dumps, events)), encoding="utf-8")
+    for release in ("v1", "v2"):
+        (folder / "etcd-docs-versions" / "raw" / release).mkdir(parents=True)
+        manual = folder / "etcd-docs-versions" / "raw" / release / "guide.md"
+        manual.write_text(f"# Install the server\n\nTake release {release}.\n", encoding="utf-8")
+    for name in ("tau2-banking-kb", "docs-faq-history", "etcd-docs-versions"):
+        (folder / name / "SOURCE.md").write_text("small", encoding="utf-8")

@@ -1,0 +1,342 @@
+"""What a change of the documents ends and what it leaves: nearness of what is new, whole sets, and equal text."""
+
+from __future__ import annotations
+
+import pytest
+
+from smartcache import KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn
+from smartcache.testing import BagOfWordsEmbedder, FakeModel, FakeSearch, TableEmbedder, chunk
+
+QUESTION = "Which buildings are there?"
+NEAR, FAR, KEPT = "A garage.", "A poem.", "A house."
+SIMILARITIES = {(QUESTION, KEPT): 0.6, (QUESTION, NEAR): 0.7, (QUESTION, FAR): 0.5, (QUESTION, "A shed."): 0.55}
+
+
+def ask(text: str = QUESTION) -> Request:
+    return Request([Turn("user", text)])
+
+
+def kb(id: str, text: str, **more):
+    return chunk(id, text, source="kb", **more)
+
+
+def ranked(count: int = 1, embedder=None) -> RetrievalSimilarity:
+    return RetrievalSimilarity(embedder or TableEmbedder(SIMILARITIES), count)
+
+
+def opened(path=None, **settings) -> SmartCache:
+    return SmartCache.open(path, **{"embedder": BagOfWordsEmbedder(), "strict": True} | settings)
+
+
+def answered(cache: SmartCache, *found, question: str = QUESTION) -> SmartCache:
+    cache.answer(ask(question), FakeModel(), search=FakeSearch(list(found)))
+    return cache
+
+
+def told(cache: SmartCache, **update) -> int:
+    return cache.update_knowledge(KnowledgeUpdate(**{"source": "kb"} | update))
+
+
+# An addition matters where it lies nearer than the farthest chunk that was found.
+
+
+def test_what_lies_farther_than_all_that_was_found_leaves_an_answer():
+    cache = answered(opened(retrieval_similarity=ranked()), kb("1", KEPT))
+    assert told(cache, added=[kb("2", FAR)]) == 0
+    assert cache.lookup(ask()) is not None
+
+
+def test_what_lies_nearer_ends_it():
+    cache = answered(opened(retrieval_similarity=ranked()), kb("1", KEPT))
+    assert told(cache, added=[kb("2", NEAR)]) == 1
+    assert cache.lookup(ask()) is None
+
+
+def test_what_lies_as_near_as_the_weakest_ends_it():
+    embedder = TableEmbedder({(QUESTION, KEPT): 0.6, (QUESTION, NEAR): 0.6})
+    cache = answered(opened(retrieval_similarity=ranked(embedder=embedder)), kb("1", KEPT))
+    told(cache, added=[kb("2", NEAR)])
+    assert cache.lookup(ask()) is None
+
+
+def test_one_near_chunk_among_far_ones_ends_it():
+    cache = answered(opened(retrieval_similarity=ranked()), kb("1", KEPT))
+    told(cache, added=[kb("2", FAR), kb("3", NEAR)])
+    assert cache.lookup(ask()) is None
+
+
+def test_a_far_chunk_does_not_excuse_a_near_one_before_it():
+    cache = answered(opened(retrieval_similarity=ranked()), kb("1", KEPT))
+    told(cache, added=[kb("2", NEAR)])
+    told(cache, added=[kb("3", FAR)])
+    assert cache.lookup(ask()) is None
+
+
+def test_far_chunks_leave_it_one_update_after_another():
+    cache = answered(opened(retrieval_similarity=ranked()), kb("1", KEPT))
+    told(cache, added=[kb("2", FAR)])
+    told(cache, added=[kb("3", "A shed.")])
+    assert cache.lookup(ask()) is not None
+
+
+def test_a_chunk_that_is_edited_to_lie_nearer_ends_it_too():
+    cache = opened(retrieval_similarity=ranked())
+    told(cache, added=[kb("1", KEPT), kb("2", FAR)])
+    answered(cache, kb("1", KEPT))
+    told(cache, changed=[kb("2", "A shed.")])
+    assert cache.lookup(ask()) is not None
+    told(cache, changed=[kb("2", NEAR)])
+    assert cache.lookup(ask()) is None
+
+
+def test_where_less_was_found_than_asked_for_any_addition_ends_it():
+    for found in ([kb("1", KEPT)], []):
+        cache = answered(opened(retrieval_similarity=ranked(count=2)), *found)
+        told(cache, added=[kb("2", FAR)])
+        assert cache.lookup(ask()) is None
+
+
+def test_scores_of_another_kind_than_the_similarity_are_not_compared():
+    for score, is_left in ((0.6, True), (17.2, False)):
+        cache = answered(opened(retrieval_similarity=ranked()), kb("1", KEPT, score=score))
+        told(cache, added=[kb("2", FAR)])
+        assert (cache.lookup(ask()) is not None) is is_left
+
+
+def test_where_the_similarity_is_not_known_any_addition_ends_it():
+    cache = answered(opened(), kb("1", KEPT))
+    told(cache, added=[kb("2", FAR)])
+    assert cache.lookup(ask()) is None
+
+
+def test_another_similarity_than_the_answer_was_kept_under_says_nothing(tmp_path):
+    with answered(opened(tmp_path / "c.db", retrieval_similarity=ranked()), kb("1", KEPT)):
+        pass
+    other = TableEmbedder(SIMILARITIES)
+    other.name = "another table"
+    with opened(tmp_path / "c.db", retrieval_similarity=ranked(embedder=other)) as cache:
+        told(cache, added=[kb("2", FAR)])
+        assert cache.lookup(ask()) is None
+
+
+def test_what_was_compared_survives_a_restart(tmp_path):
+    with answered(opened(tmp_path / "c.db", retrieval_similarity=ranked()), kb("1", KEPT)) as cache:
+        told(cache, added=[kb("2", FAR)])
+    with opened(tmp_path / "c.db") as cache:
+        assert cache.lookup(ask()) is not None
+
+
+def test_what_another_process_added_meanwhile_is_not_excused(tmp_path):
+    one = answered(opened(tmp_path / "c.db", retrieval_similarity=ranked()), kb("1", KEPT))
+    other = opened(tmp_path / "c.db")
+    told(other, added=[kb("2", NEAR)])
+    told(one, added=[kb("3", FAR)])
+    assert one.lookup(ask()) is None
+
+
+def test_where_something_found_is_gone_what_lay_farther_may_be_found_now():
+    cache = opened(retrieval_similarity=ranked(count=2))
+    first = [kb("1", KEPT), kb("2", "A shed.")]
+    cache.answer(ask(), lambda request, chunks: _resting_on(chunks, "1"), search=FakeSearch(first))
+    told(cache, added=[kb("3", FAR)])
+    assert cache.lookup(ask()) is not None
+    told(cache, removed=["2"])
+    assert cache.lookup(ask()) is None
+
+
+def _resting_on(chunks, id):
+    from smartcache import Answer
+
+    return Answer("A house.", evidence=frozenset(one.ref for one in chunks if one.ref.id == id))
+
+
+def test_an_embedder_in_trouble_leaves_nothing_excused():
+    class Broken(BagOfWordsEmbedder):
+        def __call__(self, texts, /):
+            if FAR in texts:
+                raise RuntimeError("out of memory")
+            return super().__call__(texts)
+
+    cache = answered(opened(retrieval_similarity=ranked(embedder=Broken()), strict=False), kb("1", KEPT))
+    told(cache, added=[kb("2", FAR)])
+    assert cache.lookup(ask()) is None
+    assert cache.stats().troubles == {"reach": 1}
+
+
+@pytest.mark.parametrize("count", [0, -1, True, 1.5])
+def test_a_search_finds_one_chunk_or_more(count):
+    with pytest.raises(ValueError, match="1 or more"):
+        RetrievalSimilarity(BagOfWordsEmbedder(), count)
+
+
+def test_a_similarity_is_a_retrieval_similarity():
+    with pytest.raises(TypeError, match="RetrievalSimilarity\\(embedder, count\\)"):
+        SmartCache.open(mode="exact", retrieval_similarity=BagOfWordsEmbedder())
+
+
+# A whole set.
+
+
+def test_all_else_of_a_replaced_source_is_gone_what_no_update_told_of_too():
+    cache = answered(opened(), kb("1", "house"))
+    answered(cache, chunk("1", "bridge", source="other"), question="Who paints the bridge")
+    cache.update_knowledge(KnowledgeUpdate.replace("kb", [kb("2", "garage")]))
+    assert cache.lookup(ask()) is None
+    assert cache.answer(ask(), FakeModel(), search=FakeSearch([kb("1", "house")])).served_by == "model"
+    assert cache.lookup(ask("Who paints the bridge")) is not None, "of another source"
+
+
+def test_a_set_that_is_as_it_was_leaves_its_answers():
+    cache, chunks = opened(), [kb("1", "house"), kb("2", "garage")]
+    cache.update_knowledge(KnowledgeUpdate.replace("kb", chunks))
+    answered(cache, chunks[0])
+    assert cache.update_knowledge(KnowledgeUpdate.replace("kb", chunks)) == 0
+    assert cache.lookup(ask()) is not None
+    assert cache.update_knowledge(KnowledgeUpdate.replace("kb", chunks[1:])) == 1
+    assert cache.lookup(ask()) is None
+
+
+def test_a_replacement_survives_a_restart(tmp_path):
+    with answered(opened(tmp_path / "c.db"), kb("1", "house")) as cache:
+        cache.update_knowledge(KnowledgeUpdate.replace("kb", []))
+    with opened(tmp_path / "c.db") as cache:
+        assert cache.lookup(ask()) is None
+        assert cache.known_chunks("kb") == frozenset()
+
+
+def test_a_replacement_that_could_not_be_written_is_made_by_the_retry(tmp_path):
+    cache = answered(opened(tmp_path / "c.db", strict=False), kb("1", "house"))
+    update = KnowledgeUpdate.replace("kb", [kb("2", "garage")])
+    cache._entries._connection.execute("PRAGMA query_only = ON")
+    with pytest.raises(OSError, match="call it again"):
+        cache.update_knowledge(update)
+    assert cache.lookup(ask()) is None, "the safe side"
+    cache._entries._connection.execute("PRAGMA query_only = OFF")
+    cache.update_knowledge(update)
+    cache.close()
+    with opened(tmp_path / "c.db") as cache:
+        assert cache.lookup(ask()) is None
+        assert cache.known_chunks("kb") == {"2"}
+
+
+def test_a_comparison_that_could_not_be_written_excuses_nothing(tmp_path):
+    cache = answered(opened(tmp_path / "c.db", strict=False, retrieval_similarity=ranked()), kb("1", KEPT))
+    cache._entries._connection.execute("PRAGMA query_only = ON")
+    with pytest.raises(OSError, match="call it again"):
+        told(cache, added=[kb("2", FAR)])
+    cache._entries._connection.execute("PRAGMA query_only = OFF")
+    told(cache, added=[kb("2", FAR)])
+    assert cache.lookup(ask()) is None
+
+
+def test_a_chunk_of_another_source_has_no_place_in_a_set():
+    with pytest.raises(ValueError, match="of source 'other', not of 'kb'"):
+        KnowledgeUpdate.replace("kb", [chunk("1", "house", source="other")])
+
+
+# Equal text keeps its answers, and is no identity.
+
+LAID_OUT = "# Buildings\n\nA  house,   and a garage.  \n\n\n- one\n- two\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["# Buildings\r\n\r\nA house, and a garage.\r\n\r\n- one\r\n- two", LAID_OUT + "\n\n", "\n" + LAID_OUT]
+)
+def test_white_space_that_means_nothing_is_no_change(text):
+    cache = answered(opened(), kb("1", LAID_OUT))
+    assert told(cache, changed=[kb("1", text)]) == 0
+    assert cache.lookup(ask()) is not None
+    again = cache.answer(ask(), FakeModel(), search=FakeSearch([kb("1", text)]))
+    assert again.served_by == "exact", "nor is it one to a search"
+    told(cache, changed=[kb("1", text + " And a shed.")])
+    assert cache.lookup(ask()) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("a:\n  b: 1", "a:\nb: 1"), ("one\ntwo", "one two"), ('say "a  b"', 'say "a b"'), ("a house", "ahouse")],
+)
+def test_white_space_that_may_mean_something_is_a_change(before, after):
+    cache = answered(opened(), kb("1", before))
+    told(cache, changed=[kb("1", after)])
+    assert cache.lookup(ask()) is None
+
+
+def test_a_version_that_the_application_gave_is_believed():
+    cache = answered(opened(), kb("1", "house", version="2026-01"))
+    told(cache, changed=[kb("1", "house", version="2026-02")])
+    assert cache.lookup(ask()) is None
+
+
+def renamed() -> SmartCache:
+    cache = opened()
+    told(cache, added=[kb("old.md", "house"), kb("other.md", "garage")])
+    answered(cache, kb("old.md", "house"))
+    told(cache, added=[kb("new.md", "house")], removed=["old.md"])
+    return cache
+
+
+def test_a_document_under_another_name_keeps_its_answers():
+    cache = renamed()
+    assert cache.lookup(ask()) is not None
+    assert cache.answer(ask(), FakeModel(), search=FakeSearch([kb("new.md", "house")])).served_by == "exact"
+
+
+def test_a_renamed_document_that_is_edited_or_removed_loses_them():
+    for update in ({"changed": [kb("new.md", "castle")]}, {"removed": ["new.md"]}):
+        cache = renamed()
+        told(cache, **update)
+        assert cache.lookup(ask()) is None
+
+
+def test_its_old_name_used_again_changes_nothing_for_them():
+    cache = renamed()
+    told(cache, changed=[kb("old.md", "bridge")])
+    assert cache.lookup(ask()) is not None
+    told(cache, changed=[kb("new.md", "castle")])
+    assert cache.lookup(ask()) is None, "nor does it revive what it held once"
+
+
+def test_a_rename_survives_a_restart_and_another_one(tmp_path):
+    with opened(tmp_path / "c.db") as cache:
+        told(cache, added=[kb("1", "house")])
+        answered(cache, kb("1", "house"))
+        told(cache, added=[kb("2", "house")], removed=["1"])
+    with opened(tmp_path / "c.db") as cache:
+        told(cache, added=[kb("3", "house")], removed=["2"])
+        assert cache.lookup(ask()) is not None
+        assert cache.forget(chunk_ids=["3"]) == 1, "what is forgotten under its new name is"
+
+
+def test_an_equal_text_that_was_there_before_is_another_document():
+    cache = opened()
+    told(cache, added=[kb("1", "house"), kb("2", "house")])
+    answered(cache, kb("1", "house"))
+    told(cache, removed=["1"])
+    assert cache.lookup(ask()) is None
+
+
+def test_one_new_document_is_the_heir_of_one():
+    cache = opened()
+    told(cache, added=[kb("1", "house"), kb("2", "house")])
+    answered(cache, kb("2", "house"))
+    told(cache, added=[kb("3", "house")], removed=["1", "2"])
+    assert cache.lookup(ask()) is None, "the first of the two is"
+
+
+def test_an_equal_text_in_another_source_is_no_heir():
+    cache = opened()
+    told(cache, added=[kb("1", "house")])
+    answered(cache, kb("1", "house"))
+    told(cache, added=[chunk("2", "house", source="other")], removed=["1"])
+    assert cache.lookup(ask()) is None
+
+
+def test_sections_that_change_places_keep_their_answers():
+    cache = opened()
+    told(cache, added=[kb("price", "house"), kb("price-2", "garage")])
+    answered(cache, kb("price", "house"))
+    told(cache, changed=[kb("price", "garage"), kb("price-2", "house")])
+    assert cache.lookup(ask()) is not None
+    told(cache, changed=[kb("price-2", "castle")])
+    assert cache.lookup(ask()) is None
