@@ -18,6 +18,8 @@ from smartcache.knowledge import Knowledge
 from smartcache.layers.answers import AnswerLayer, Limits
 from smartcache.layers.chunks import RetrievalCache
 from smartcache.layers.explaining import Explainer
+from smartcache.layers.orders import ContextOrder
+from smartcache.layers.planned import PlannedContexts
 from smartcache.layers.semantic import SemanticIndex
 from smartcache.layers.shadow import Shadow
 from smartcache.layers.verifying import Verification
@@ -46,6 +48,8 @@ class Parts:
     shadow: Shadow | None
     verification: Verification | None
     explainer: Explainer
+    context: ContextOrder
+    planned: PlannedContexts
 
 
 def assemble(
@@ -59,6 +63,7 @@ def assemble(
     shadow: bool,
     verifier: Verifier | None,
     verify: VerifyWhen,
+    context: ContextOrder | None,
 ) -> Parts:
     """The parts, over the database at `path`. In "exact" mode no embedder is used, nor loaded."""
     if mode not in ("semantic", "exact"):
@@ -67,6 +72,9 @@ def assemble(
         raise TypeError(f"embedder has no {wrong}: pass an Embedder, such as smartcache.models.SentenceEmbedder(path)")
     if policy is not None and not hasattr(policy, "accepts"):
         raise TypeError(f"policy has no accepts: pass a HitPolicy, such as ThresholdPolicy(0.9), not {policy!r}")
+    context = ContextOrder() if context is None else context
+    if not isinstance(context, ContextOrder):
+        raise TypeError(f"context is {context!r}: pass a ContextOrder, such as ContextOrder(max_shift=2)")
     policy = CalibratedPolicy() if policy is None else policy
     doubting = None if verifier is None else checked_policy(policy, verifier, verify)
     used = (embedder or _bundled_embedder()) if mode == "semantic" else None
@@ -94,6 +102,8 @@ def assemble(
         Shadow(answers, entries, events, used, policy, limits.clock) if shadow else None,
         Verification(answers, events, own or doubting, verifier, verify) if doubting and verifier is not None else None,
         Explainer(entries, knowledge, semantic, learned, own, limits),
+        context,
+        PlannedContexts(held=context.held),
     )
 
 

@@ -14,7 +14,7 @@ from smartcache.embedding import Embedder
 from smartcache.events import Event, Events
 from smartcache.knowledge import Basis, Verdict
 from smartcache.layers.answers import Hit, Limits
-from smartcache.layers.chunks import plan_context
+from smartcache.layers.orders import ContextOrder, ContextPlan, plan_context
 from smartcache.layers.shadow import Shadow
 from smartcache.paths import Path
 from smartcache.policy import HitPolicy
@@ -50,6 +50,7 @@ class SmartCache(Upkeep):
         shadow: bool = False,
         verifier: Verifier | None = None,
         verify: VerifyWhen = "before",
+        context: ContextOrder | None = None,
     ) -> Self:
         """A cache in memory, or in the file `path` (in `smartcache.db` where `path` is a folder).
 
@@ -59,21 +60,38 @@ class SmartCache(Upkeep):
         for a draw (temperature above 0). `shadow` serves nothing and records what would have been served: every answer
         is the model's, and nothing is verified; see `shadow_records`. `verifier(asked, stored)` is asked about what the
         policy only doubts: "before" that may be served, or "after", while the model answers; see
-        `smartcache.verifying`. Raises ForeignStore where `path` is another program's file.
+        `smartcache.verifying`. `context`: the order of the chunks in a prompt. Raises ForeignStore where `path` is
+        another program's file.
         """
         limits = Limits(max_entries, max_bytes, ttl_seconds, clock)
         events = Events(on_event, strict)
-        return cls(assemble(path, embedder, policy, mode, limits, events, cache_sampled, shadow, verifier, verify))
+        return cls(
+            assemble(path, embedder, policy, mode, limits, events, cache_sampled, shadow, verifier, verify, context)
+        )
 
     def _path(self, asked: Asked, search: object, restore: paths.Restore | None) -> Path[Answer]:
         """One request, top to bottom: exact answer, semantic answer, search, context, model, store."""
         if asked.bypass is None and (hit := (yield from self._find(asked, search, restore))):
             return hit
         chunks = (yield from self._retrieve(asked, asked.dialogue.query, search)) if search else None
-        plan = plan_context(chunks or ())
+        plan = self._plan(asked, chunks or ())
         answer = paths.with_evidence((yield paths.GenerateStep(plan.chunks)), plan.chunks if search else None)
+        self._note_planned(asked, plan)
         self._store(asked, answer, chunks)
         return answer
+
+    def _plan(self, asked: Asked, chunks: tuple[Chunk, ...]) -> ContextPlan:
+        context, scope = self._context, asked.request.scope
+        with self._events.fail_open("plan"):
+            return plan_context(
+                chunks, order=context.order, planned=self._planned, max_shift=context.max_shift, scope=scope
+            )
+        return plan_context(chunks)
+
+    def _note_planned(self, asked: Asked, plan: ContextPlan) -> None:
+        """What entered a prompt may be held for the next one; not if it was to be forgotten meanwhile."""
+        if plan.chunks and not self._answers.is_forgotten(asked):
+            self._planned.record(plan.chunks, scope=asked.request.scope)
 
     def _find(self, asked: Asked, search: object, restore: paths.Restore | None) -> Path[Answer | None]:
         """The exact answer, else a near one, if the knowledge base still supports it and the caller can restore it."""

@@ -29,6 +29,7 @@ class Upkeep:
         self._desk, self._flights, self._shadow = parts.desk, parts.flights, parts.shadow
         self._verification = parts.verification
         self._explainer = parts.explainer
+        self._context, self._planned = parts.context, parts.planned
 
     def recognise(self, text: str) -> Recognised:
         """Which of the passages that searches found lately a prompt holds: its evidence, where only text is left."""
@@ -94,6 +95,7 @@ class Upkeep:
 
     def _forget_remembered(self, scope: str | None, chunk_ids: Sequence[str] | None = None) -> None:
         self._retrievals.forget(scope, chunk_ids)
+        self._planned.forget(scope, chunk_ids)
         self._desk.forget_texts()
         if self._shadow:
             self._shadow.forget_texts()
