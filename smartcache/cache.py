@@ -81,12 +81,13 @@ class SmartCache(Upkeep):
         return answer
 
     def _plan(self, asked: Asked, chunks: tuple[Chunk, ...]) -> ContextPlan:
-        context, scope = self._context, asked.request.scope
-        with self._events.fail_open("plan"):
-            return plan_context(
-                chunks, order=context.order, planned=self._planned, max_shift=context.max_shift, scope=scope
-            )
+        with self._events.fail_open("plan"):  # in its scope: a model that is asked what it holds, holds it by scope
+            return within(asked.request, self._ordered)(chunks)
         return plan_context(chunks)
+
+    def _ordered(self, request: Request, chunks: tuple[Chunk, ...]) -> ContextPlan:
+        order, max_shift = self._context.order, self._context.max_shift
+        return plan_context(chunks, order=order, planned=self._planned, max_shift=max_shift, scope=request.scope)
 
     def _note_planned(self, asked: Asked, plan: ContextPlan) -> None:
         """What entered a prompt may be held for the next one; not if it was to be forgotten meanwhile."""

@@ -39,6 +39,10 @@ class PlannedContexts:
         """How many chunks the tree holds, each place counted."""
         return len(self._ages)
 
+    def __deepcopy__(self, memo: object) -> PlannedContexts:
+        """Itself: a copy of an application's chain knows the same prompts."""
+        return self
+
     def record(self, chunks: Sequence[Chunk], *, scope: str = "") -> None:
         """Takes note that a prompt began with `chunks`."""
         keys = [(key_of(chunk), chunk.ref.id) for chunk in chunks[: self._max_chunks]]

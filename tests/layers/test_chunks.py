@@ -46,7 +46,7 @@ def test_equal_text_under_two_ids_is_two_chunks():
 
 
 def test_an_unknown_order_is_refused():
-    with pytest.raises(ValueError, match="use 'hash' or 'given'"):
+    with pytest.raises(ValueError, match="use one of 'given', 'hash'"):
         plan_context(CHUNKS, order="random")
 
 
