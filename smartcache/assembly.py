@@ -63,7 +63,7 @@ def assemble(
     shadow: bool,
     verifier: Verifier | None,
     verify: VerifyWhen,
-    context: ContextOrder | None,
+    context: ContextOrder,
 ) -> Parts:
     """The parts, over the database at `path`. In "exact" mode no embedder is used, nor loaded."""
     if mode not in ("semantic", "exact"):
@@ -72,7 +72,6 @@ def assemble(
         raise TypeError(f"embedder has no {wrong}: pass an Embedder, such as smartcache.models.SentenceEmbedder(path)")
     if policy is not None and not hasattr(policy, "accepts"):
         raise TypeError(f"policy has no accepts: pass a HitPolicy, such as ThresholdPolicy(0.9), not {policy!r}")
-    context = _checked(context)
     policy = CalibratedPolicy() if policy is None else policy
     doubting = None if verifier is None else checked_policy(policy, verifier, verify)
     used = (embedder or _bundled_embedder()) if mode == "semantic" else None
@@ -103,12 +102,6 @@ def assemble(
         context,
         PlannedContexts(held=context.held),
     )
-
-
-def _checked(context: ContextOrder | None) -> ContextOrder:
-    if context is not None and not isinstance(context, ContextOrder):
-        raise TypeError(f"context is {context!r}: pass a ContextOrder, such as ContextOrder(max_shift=2)")
-    return context or ContextOrder()
 
 
 def _bundled_embedder() -> Embedder:

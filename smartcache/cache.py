@@ -14,7 +14,7 @@ from smartcache.embedding import Embedder
 from smartcache.events import Event, Events
 from smartcache.knowledge import Basis, Verdict
 from smartcache.layers.answers import Hit, Limits
-from smartcache.layers.orders import ContextOrder, ContextPlan, plan_context
+from smartcache.layers.orders import ContextOrder, ContextPlan, checked_order, plan_context
 from smartcache.layers.shadow import Shadow
 from smartcache.paths import Path
 from smartcache.policy import HitPolicy
@@ -65,8 +65,9 @@ class SmartCache(Upkeep):
         """
         limits = Limits(max_entries, max_bytes, ttl_seconds, clock)
         events = Events(on_event, strict)
+        order = checked_order(context)
         return cls(
-            assemble(path, embedder, policy, mode, limits, events, cache_sampled, shadow, verifier, verify, context)
+            assemble(path, embedder, policy, mode, limits, events, cache_sampled, shadow, verifier, verify, order)
         )
 
     def _path(self, asked: Asked, search: object, restore: paths.Restore | None) -> Path[Answer]:

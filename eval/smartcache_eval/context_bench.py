@@ -91,7 +91,7 @@ def _reuse_figures(
     shares = {label: reuse(traffic, order, tokens_of, room) for label, order in ORDERS.items()}
     for label, share in shares.items():
         conditions = (
-            f"{len(traffic):,} requests of {len(traffic[0].chunks)} chunks, {told}; {100 * share.chunks:.1f} % of the chunks; "
+            f"{len(traffic):,} requests of {len(traffic[0].chunks)} chunks, {told}; chunks {100 * share.chunks:.1f} %; "
             f"{share.tokens / shares['hash'].tokens:.2f} x hash"
         )
         if ORDERS[label].max_shift is not None:

@@ -45,8 +45,8 @@ def bank_traffic(folder: Path, requests: int, *, found: int = 5, noise: int = 1,
 
 
 def musique_traffic(folder: Path, requests: int, *, found: int = 4, seed: int = 0) -> list[Retrieved]:
-    """Each request is one of the 150 questions, the first by Zipf, with those of its ten passages that a retriever finds
-    first: by words in common with the question, and noise."""
+    """Each request is one of the 150 questions, the first by Zipf, with those of its ten passages that a retriever
+    finds first: by words in common with the question, and noise."""
     asked = json.loads(file_in(folder, *MUSIQUE).read_text(encoding="utf-8"))
     draw, requested = random.Random(seed), list[Retrieved]()
     for one in _by_zipf(asked, requests, draw):

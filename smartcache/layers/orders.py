@@ -40,6 +40,13 @@ class ContextOrder:
         _require(self.order, self.max_shift)
 
 
+def checked_order(context: ContextOrder | None) -> ContextOrder:
+    """The order that a cache was given, or the default. Raises TypeError for anything else."""
+    if context is not None and not isinstance(context, ContextOrder):
+        raise TypeError(f"context is {context!r}: pass a ContextOrder, such as ContextOrder(max_shift=2)")
+    return context or ContextOrder()
+
+
 def plan_context(
     chunks: Sequence[Chunk],
     *,
