@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 
 REQUESTS = 1_000
 ROOM_TOKENS = 20_000
-MODEL_REQUESTS = 24
-MODEL_QUESTIONS = 8
+MODEL_REQUESTS = 12
+MODEL_QUESTIONS = 4
 SYSTEM = "Answer the question by the passages below, in as few words as you can."
 ORDERS = {
     **{order: ContextOrder(order) for order in get_args(Order)},
     "cache-aware, max_shift 2": ContextOrder(max_shift=2),
 }
+ANSWER_TOKENS = 12
 NORMAL = 1.96
 
 
@@ -103,13 +104,14 @@ def _model_figures(traffic: Sequence[Retrieved], load: Callable[[], LocalModel])
     """Of the questions asked most, every request in turn, by a model that begins without any state."""
     often = [question for question, _ in Counter(one.question for one in traffic).most_common(MODEL_QUESTIONS)]
     few = [one for one in traffic if one.question in often][:MODEL_REQUESTS]
-    for label, order in ORDERS.items():
-        model = load()
+    for label in get_args(Order):
+        model, order = load(), ORDERS[label]
         planned = PlannedContexts(held=_held_by(model))
         made, scores = [], []
         for request in few:
             plan = _planned(request, order, planned)
-            made.append(model.generate(build_prompt(request.question, plan, system=SYSTEM).turns, max_new_tokens=16))
+            prompt = build_prompt(request.question, plan, system=SYSTEM)
+            made.append(model.generate(prompt.turns, max_new_tokens=ANSWER_TOKENS))
             scores.append(f1(made[-1].text, request.answers))
         conditions = (
             f"{len(few)} requests, {sum(one.prompt_tokens for one in made) // len(made):,} tokens each, "
