@@ -69,7 +69,9 @@ def test_without_anything_planned_the_order_is_by_hash():
 
 
 def test_hash_order_knows_nothing_of_what_was_planned():
-    assert plan_context(CHUNKS, order="hash", planned=planned(by_hash(CHUNKS)[::-1])).chunks == by_hash(CHUNKS)
+    known = planned(by_hash(CHUNKS)[::-1], by_hash(CHUNKS)[-1:])
+    assert plan_context(CHUNKS, order="hash", planned=known).chunks == by_hash(CHUNKS)
+    assert plan_context(CHUNKS, order="popularity", planned=known).chunks != by_hash(CHUNKS)
 
 
 def test_what_was_in_most_prompts_comes_first():

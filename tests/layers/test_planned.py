@@ -25,9 +25,10 @@ def test_the_bound_counts_places_and_the_longest_unused_end_goes_first():
 
 
 def test_a_beginning_outlives_what_follows_it():
-    planned = PlannedContexts(2)
+    planned = PlannedContexts(3)
     planned.record([A, B, C])
-    assert planned.shared([A, B, C]) == 2
+    planned.record([D])
+    assert (planned.shared([A, B, C]), planned.shared([D])) == (2, 1)
 
 
 def test_popularity_is_bounded_too():
