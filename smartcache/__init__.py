@@ -5,7 +5,8 @@ from smartcache.calibrated import CalibratedPolicy
 from smartcache.embedding import Embedder
 from smartcache.errors import SmartCacheError
 from smartcache.events import Event, Stats
-from smartcache.layers.chunks import ContextPlan, plan_context
+from smartcache.layers.orders import ContextOrder, ContextPlan, plan_context
+from smartcache.layers.planned import PlannedContexts
 from smartcache.layers.prefixes import PrefixCache
 from smartcache.policy import Candidate, HitPolicy, ThresholdPolicy
 from smartcache.reach import RetrievalSimilarity
@@ -17,11 +18,13 @@ __all__ = [
     "Candidate",
     "Chunk",
     "ChunkRef",
+    "ContextOrder",
     "ContextPlan",
     "Embedder",
     "Event",
     "HitPolicy",
     "KnowledgeUpdate",
+    "PlannedContexts",
     "PrefixCache",
     "Request",
     "RetrievalSimilarity",

@@ -18,6 +18,8 @@ from smartcache.knowledge import Knowledge
 from smartcache.layers.answers import AnswerLayer, Limits
 from smartcache.layers.chunks import RetrievalCache
 from smartcache.layers.explaining import Explainer
+from smartcache.layers.orders import ContextOrder
+from smartcache.layers.planned import PlannedContexts
 from smartcache.layers.semantic import SemanticIndex
 from smartcache.layers.shadow import Shadow
 from smartcache.layers.verifying import Verification
@@ -47,6 +49,8 @@ class Parts:
     shadow: Shadow | None
     verification: Verification | None
     explainer: Explainer
+    context: ContextOrder
+    planned: PlannedContexts
 
 
 def assemble(
@@ -60,17 +64,11 @@ def assemble(
     shadow: bool,
     verifier: Verifier | None,
     verify: VerifyWhen,
+    context: ContextOrder,
     reaches: Reaches | None = None,
 ) -> Parts:
     """The parts, over the database at `path`. In "exact" mode no embedder is used, nor loaded."""
-    if mode not in ("semantic", "exact"):
-        raise ValueError(f"unknown mode {mode!r}: use 'semantic' or 'exact'")
-    if wrong := next((name for name in _EMBEDDER if embedder is not None and not hasattr(embedder, name)), None):
-        raise TypeError(f"embedder has no {wrong}: pass an Embedder, such as smartcache.models.SentenceEmbedder(path)")
-    if policy is not None and not hasattr(policy, "accepts"):
-        raise TypeError(f"policy has no accepts: pass a HitPolicy, such as ThresholdPolicy(0.9), not {policy!r}")
-    if verifier is None and verify != "before":
-        raise ValueError(f"verify={verify!r} says when a verifier is asked, and there is none: pass verifier= as well")
+    _check(mode, embedder, policy, verifier, verify)
     policy = CalibratedPolicy() if policy is None else policy
     doubting = None if verifier is None else checked_policy(policy, verifier, verify)
     used = (embedder or _bundled_embedder()) if mode == "semantic" else None
@@ -98,7 +96,23 @@ def assemble(
         Shadow(answers, entries, events, used, policy, limits.clock) if shadow else None,
         Verification(answers, events, own or doubting, verifier, verify) if doubting and verifier is not None else None,
         Explainer(entries, knowledge, semantic, learned, own, limits),
+        context,
+        PlannedContexts(held=context.held),
     )
+
+
+def _check(
+    mode: Mode, embedder: Embedder | None, policy: HitPolicy | None, verifier: Verifier | None, verify: VerifyWhen
+) -> None:
+    """Raises ValueError or TypeError for settings that no cache can be opened with."""
+    if mode not in ("semantic", "exact"):
+        raise ValueError(f"unknown mode {mode!r}: use 'semantic' or 'exact'")
+    if wrong := next((name for name in _EMBEDDER if embedder is not None and not hasattr(embedder, name)), None):
+        raise TypeError(f"embedder has no {wrong}: pass an Embedder, such as smartcache.models.SentenceEmbedder(path)")
+    if policy is not None and not hasattr(policy, "accepts"):
+        raise TypeError(f"policy has no accepts: pass a HitPolicy, such as ThresholdPolicy(0.9), not {policy!r}")
+    if verifier is None and verify != "before":
+        raise ValueError(f"verify={verify!r} says when a verifier is asked, and there is none: pass verifier= as well")
 
 
 def _bundled_embedder() -> Embedder:

@@ -15,7 +15,7 @@ from smartcache.embedding import Embedder
 from smartcache.events import Event, Events
 from smartcache.knowledge import Basis, Verdict
 from smartcache.layers.answers import Hit, Limits
-from smartcache.layers.chunks import plan_context
+from smartcache.layers.orders import ContextOrder, ContextPlan, checked_order, plan_context
 from smartcache.layers.shadow import Shadow
 from smartcache.lifetimes import Lifetime
 from smartcache.paths import Path
@@ -54,6 +54,7 @@ class SmartCache(Upkeep):
         verifier: Verifier | None = None,
         verify: VerifyWhen = "before",
         retrieval_similarity: RetrievalSimilarity | None = None,
+        context: ContextOrder | None = None,
     ) -> Self:
         """A cache in memory, or in the file `path` (in `smartcache.db` where `path` is a folder).
 
@@ -65,12 +66,13 @@ class SmartCache(Upkeep):
         is the model's, and nothing is verified; see `shadow_records`. `verifier(asked, stored)` is asked about what the
         policy only doubts: "before" that may be served, or "after", while the model answers; see
         `smartcache.verifying`. `retrieval_similarity`: how your search ranks, so that a new chunk that it would not
-        find leaves an answer. Raises ForeignStore where `path` is another program's file.
+        find leaves an answer. `context`: the order of the chunks in a prompt. Raises ForeignStore where `path` is
+        another program's file.
         """
         limits = Limits(max_entries, max_bytes, ttl_seconds, clock)
-        events = Events(on_event, strict)
+        events, order = Events(on_event, strict), checked_order(context)
         reaches = checked_reaches(retrieval_similarity)
-        parts = (path, embedder, policy, mode, limits, events, cache_sampled, shadow, verifier, verify, reaches)
+        parts = (path, embedder, policy, mode, limits, events, cache_sampled, shadow, verifier, verify, order, reaches)
         return cls(assemble(*parts))
 
     def _path(self, asked: Asked, search: object, restore: paths.Restore | None) -> Path[Answer]:
@@ -78,10 +80,25 @@ class SmartCache(Upkeep):
         if asked.bypass is None and (hit := (yield from self._find(asked, search, restore))):
             return hit
         chunks = (yield from self._retrieve(asked, asked.dialogue.query, search)) if search else None
-        plan = plan_context(chunks or ())
+        plan = self._plan(asked, chunks or ())
         answer = paths.with_evidence((yield paths.GenerateStep(plan.chunks)), plan.chunks if search else None)
+        self._note_planned(asked, plan)
         self._store(asked, answer, chunks)
         return answer
+
+    def _plan(self, asked: Asked, chunks: tuple[Chunk, ...]) -> ContextPlan:
+        with self._events.fail_open("plan"):  # in its scope: a model that is asked what it holds, holds it by scope
+            return within(asked.request, self._ordered)(chunks)
+        return plan_context(chunks)
+
+    def _ordered(self, request: Request, chunks: tuple[Chunk, ...]) -> ContextPlan:
+        order, max_shift = self._context.order, self._context.max_shift
+        return plan_context(chunks, order=order, planned=self._planned, max_shift=max_shift, scope=request.scope)
+
+    def _note_planned(self, asked: Asked, plan: ContextPlan) -> None:
+        """What entered a prompt may be held for the next one; not if it was to be forgotten meanwhile."""
+        if plan.chunks and not self._answers.is_forgotten(asked):
+            self._planned.record(plan.chunks, scope=asked.request.scope)
 
     def _find(self, asked: Asked, search: object, restore: paths.Restore | None) -> Path[Answer | None]:
         """The exact answer, else a near one, if the knowledge base still supports it and the caller can restore it."""

@@ -35,6 +35,7 @@ class Upkeep:
         self._desk, self._flights, self._shadow = parts.desk, parts.flights, parts.shadow
         self._verification = parts.verification
         self._explainer = parts.explainer
+        self._context, self._planned = parts.context, parts.planned
 
     def recognise(self, text: str) -> Recognised:
         """Which of the passages that searches found lately a prompt holds: its evidence, where only text is left."""
@@ -103,7 +104,9 @@ class Upkeep:
         self._forget_remembered(scope)
 
     def _forget_remembered(self, scope: str | None, chunk_ids: Sequence[str] | None = None) -> None:
-        self._retrievals.forget(scope, None if chunk_ids is None else [*self._knowledge.with_former(chunk_ids)])
+        ids = None if chunk_ids is None else [*self._knowledge.with_former(chunk_ids)]
+        self._retrievals.forget(scope, ids)
+        self._planned.forget(scope, ids)
         self._desk.forget_texts()
         if self._shadow:
             self._shadow.forget_texts()

@@ -34,6 +34,7 @@ class Part(StrEnum):
     eviction = "eviction"
     vectors = "index"
     lookup = "lookup"
+    context = "context"
 
 
 def bench(
@@ -48,8 +49,8 @@ def bench(
         list[Path] | None, typer.Option(help="prefix: the Python of an environment that has peers; repeatable.")
     ] = None,
 ) -> None:
-    """Measure on this machine. `all` is quick, and leaves out index, lookup, and eviction, which needs public traces
-    ($SMARTCACHE_DATA).
+    """Measure on this machine. `all` is quick, and leaves out index, lookup, and eviction and context, which need
+    public data ($SMARTCACHE_DATA).
     `prefix` takes some minutes; its JSON is one object."""
     if part is not Part.prefix and (quick or shared or rounds or peer_python or not peers):
         raise typer.BadParameter("--quick, --shared, --rounds and the peers are options of `bench prefix`")
@@ -122,6 +123,10 @@ def _measured(part: Part, million: bool) -> Iterator[Figure]:
 
         yield from embedding_figures()
         yield from lookup_figures()
+    if part is Part.context:
+        from smartcache_eval.context_bench import context_figures
+
+        yield from context_figures()
 
 
 def _bench_figures(as_json: bool, figures: list[Figure]) -> None:

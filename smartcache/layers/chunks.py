@@ -1,53 +1,21 @@
-"""The context of a request: which chunks, remembered retrievals, and the order in which a prompt shares its prefix."""
+"""Remembered retrievals: which chunks a search found, as long as nothing that could change that has changed."""
 
 from __future__ import annotations
 
 import threading
-import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
 
-from smartcache.keys import digest
 from smartcache.knowledge import Basis, Knowledge, Verdict
 from smartcache.layers.recognition import Recognised, recognised
-from smartcache.types import Chunk, ChunkRef
+from smartcache.layers.searches import Searches
+from smartcache.types import Chunk
 
-Order = Literal["given", "hash"]
+_Key = tuple[tuple[int, str], str, str]  # search, scope, query
 
 RECENT_RETRIEVALS = 256  # looked through for what a prompt holds: what it was made from was found just now
-
-
-@dataclass(frozen=True, slots=True)
-class ContextPlan:
-    """Chunks in the order in which they enter the prompt, each once.
-
-    `numbers[ref]` is the chunk's rank in the order given, from 1: a citation number that follows the chunk, not its
-    place.
-    """
-
-    chunks: tuple[Chunk, ...]
-    numbers: Mapping[ChunkRef, int] = field(default_factory=dict)
-
-
-def plan_context(chunks: Sequence[Chunk], *, order: Order = "hash") -> ContextPlan:
-    """Puts chunks in an order that prompts can share; `chunks` itself is left as it is.
-
-    "hash": by a hash of identity and content, so that the same set is the same prefix whatever the retriever's order.
-    "given": as they come. A chunk that comes twice is kept once, the first time.
-    """
-    if order not in ("given", "hash"):
-        raise ValueError(f"unknown order {order!r}: use 'hash' or 'given'")
-    unique = list({chunk.ref: chunk for chunk in reversed(chunks)}.values())[::-1]
-    numbers = {chunk.ref: number for number, chunk in enumerate(unique, start=1)}
-    ordered = unique if order == "given" else sorted(unique, key=_hash_key)
-    return ContextPlan(tuple(ordered), numbers)
-
-
-def _hash_key(chunk: Chunk) -> str:
-    return digest(chunk.ref.source, chunk.ref.id, chunk.ref.version, chunk.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +27,16 @@ class Retrieval:
 class RetrievalCache:
     """What searches found, in memory, as long as nothing that could change it has changed.
 
-    A search is known by its function object (or its method and the object behind it), so two retrievers never share;
-    one that cannot be told from others is asked every time.
+    A search is known by its function object (or its method and the object behind it) and by how that object is set
+    (`k`, `filters`, … and what a `functools.partial` adds), so two retrievers never share, nor does one with itself
+    where its settings changed; one that cannot be told from others is asked every time.
     """
 
     def __init__(self, knowledge: Knowledge, *, max_entries: int = 2_000) -> None:
         self._knowledge = knowledge
         self._max_entries = max_entries
-        self._found: OrderedDict[tuple[int, str, str], Retrieval] = OrderedDict()
-        self._names: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
-        self._named = 0
+        self._found: OrderedDict[_Key, Retrieval] = OrderedDict()
+        self._searches = Searches()
         self._lock = threading.Lock()
 
     def lookup(self, scope: str, query: str, search: object) -> tuple[Chunk, ...] | None:
@@ -108,14 +76,6 @@ class RetrievalCache:
                 if in_scope and (ids is None or any(chunk.ref.id in ids for chunk in known.chunks)):
                     del self._found[key]
 
-    def _key(self, scope: str, query: str, search: object) -> tuple[int, str, str] | None:
-        owner = getattr(search, "__self__", search)
-        name = getattr(search, "__name__", "")
-        try:
-            names = self._names.setdefault(owner, {})
-        except TypeError:
-            return None
-        if name not in names:
-            self._named += 1
-            names[name] = self._named
-        return names[name], scope, query
+    def _key(self, scope: str, query: str, search: object) -> _Key | None:
+        known = self._searches.key(search)
+        return (known, scope, query) if known else None

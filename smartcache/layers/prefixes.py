@@ -116,6 +116,11 @@ class PrefixCache(Tiered[SegmentT]):
                 found = self._continued(fingerprint, wanted, found, pins)
             yield found
 
+    def held(self, fingerprint: str, tokens: Sequence[int]) -> int:
+        """How many tokens of the beginning of `tokens` have their state in memory now; asking is no use of it."""
+        with self._lock:
+            return self._walk(fingerprint, tuple(tokens))[1]
+
     def store(self, fingerprint: str, tokens: Sequence[int], state: SegmentT, *, begun: int | None = None) -> int:
         """Keep the state of `tokens[: len(state)]`; how many of its tokens are new here. `begun` is what `forgets` was
         when the state began to be computed: if something was forgotten since, nothing is stored.
@@ -332,6 +337,9 @@ class NoPrefixCache(Tiered[Any]):
         yield PrefixMatch()
 
     def store(self, fingerprint: str, tokens: Sequence[int], state: Segment, *, begun: int | None = None) -> int:
+        return 0
+
+    def held(self, fingerprint: str, tokens: Sequence[int]) -> int:
         return 0
 
     def forget(self, fingerprint: str, tokens: Sequence[int] = ()) -> int:

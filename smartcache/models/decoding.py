@@ -159,6 +159,10 @@ class Decoder:
         """Delete the state of what begins with `tokens`; how many tokens lost theirs in memory."""
         return (self._boundaries or self._prefixes).forget(self.tree(scope), tokens)
 
+    def held(self, tokens: Sequence[int], scope: str) -> int:
+        """How many tokens of the beginning have their state in memory, as `scope` finds it."""
+        return max(self._prefixes.held(self.tree(one), tokens) for one in (scope, ""))
+
     def _settle(self, left: _Left) -> None:
         """Keep what a generation computed, and leave its room to who comes next."""
         self._keep(left.progress, left.text, left.computed, left.cache)

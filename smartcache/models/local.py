@@ -233,6 +233,12 @@ class LocalModel:
     def count_tokens(self, prompt: Prompt) -> int:
         return len(self.tokens_of(prompt))
 
+    def held_tokens(self, prompt: Prompt, *, scope: str | None = None) -> int:
+        """How many tokens of the prompt's beginning have their state in memory now; asking is no use of it. `scope`: as
+        in `generate`."""
+        own = current_scope() if scope is None else _require_scope(scope)
+        return self._decoder.held(self.tokens_of(prompt), own)
+
     def warm(self, prefixes: Sequence[Prompt], *, scope: str = "") -> int:
         """Compute what these prompts have in common with later ones ahead of time, for everyone, unless `scope` says
         for whom; how many tokens were computed. A conversation that ends before a user's turn, such as a system prompt

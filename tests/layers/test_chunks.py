@@ -1,53 +1,16 @@
-"""The context layer: one order for one set of chunks, and retrievals that are remembered as long as they hold."""
+"""The context layer: retrievals are remembered as long as they hold, and as long as the retriever is set as it was."""
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from functools import partial
+from types import SimpleNamespace
 
-from smartcache import ChunkRef, KnowledgeUpdate, SmartCache, plan_context
+import pytest
+
+from smartcache import ChunkRef, KnowledgeUpdate, SmartCache
 from smartcache.testing import FakeSearch, chunk
 
 CHUNKS = [chunk(str(number), f"text {number}", score=number / 10) for number in range(5)]
-
-
-@given(st.permutations(CHUNKS))
-def test_the_same_set_is_the_same_prefix_in_any_order(shuffled):
-    assert plan_context(shuffled).chunks == plan_context(CHUNKS).chunks
-
-
-@given(st.lists(st.sampled_from(CHUNKS)))
-def test_each_chunk_is_in_the_plan_once(chunks):
-    plan = plan_context(chunks)
-    assert sorted(plan.chunks, key=lambda c: c.ref) == sorted(set(chunks), key=lambda c: c.ref)
-
-
-def test_citation_numbers_follow_the_chunk_and_not_its_place():
-    c1, c2, c3 = CHUNKS[:3]
-    plan = plan_context([c3, c1, c1, c2])
-    assert plan.numbers == {c3.ref: 1, c1.ref: 2, c2.ref: 3}
-
-
-def test_the_order_given_can_be_kept():
-    c1, c2, c3 = CHUNKS[:3]
-    assert plan_context([c3, c1, c1, c2], order="given").chunks == (c3, c1, c2)
-
-
-def test_the_callers_list_and_scores_stay_as_they_are():
-    chunks = [CHUNKS[2], CHUNKS[0], CHUNKS[2]]
-    plan = plan_context(chunks)
-    assert chunks == [CHUNKS[2], CHUNKS[0], CHUNKS[2]]
-    assert {one.ref: one.score for one in plan.chunks} == {CHUNKS[2].ref: 0.2, CHUNKS[0].ref: 0.0}
-
-
-def test_equal_text_under_two_ids_is_two_chunks():
-    assert len(plan_context([chunk("a", "same"), chunk("b", "same")]).chunks) == 2
-
-
-def test_an_unknown_order_is_refused():
-    with pytest.raises(ValueError, match="use 'hash' or 'given'"):
-        plan_context(CHUNKS, order="random")
 
 
 @pytest.fixture
@@ -138,3 +101,65 @@ def test_what_is_found_keeps_its_scores_and_refs(cache):
     cache.retrieve("buildings", search)
     (again,) = cache.retrieve("buildings", search)
     assert (again.ref, again.score) == (ChunkRef("1", "v7", "kb"), 0.25)
+
+
+class Retriever:
+    """Finds the first `k` chunks, and counts how often it was asked."""
+
+    def __init__(self, **settings):
+        self.calls = 0
+        vars(self).update(settings)
+
+    def __call__(self, query):
+        self.calls += 1
+        return CHUNKS[: getattr(self, "k", 2)]
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("k", 1, 2),
+        ("_similarity_top_k", 1, 2),
+        ("_filters", None, {"year": 2024}),
+        ("search_kwargs", {"k": 1}, {"k": 2}),
+        ("search_kwargs", {"filter": len}, {"filter": max}),
+        ("retriever", SimpleNamespace(k=1), SimpleNamespace(k=2)),
+    ],
+)
+def test_a_retriever_set_otherwise_is_asked_itself(cache, name, before, after):
+    search = Retriever(**{name: before})
+    cache.retrieve("buildings", search)
+    cache.retrieve("buildings", search)
+    assert search.calls == 1
+    setattr(search, name, after)
+    cache.retrieve("buildings", search)
+    assert search.calls == 2
+    setattr(search, name, before)
+    cache.retrieve("buildings", search)
+    assert search.calls == 2
+
+
+def test_what_a_retriever_counts_is_no_setting(cache):
+    search = FakeSearch(list(CHUNKS))
+    cache.retrieve("buildings", search)
+    cache.retrieve("buildings", search)
+    assert search.queries == ["buildings"]
+
+
+def test_a_partial_is_known_by_its_function_and_arguments(cache):
+    asked = []
+
+    def search(query, k):
+        asked.append(k)
+        return CHUNKS[:k]
+
+    found = [cache.retrieve("buildings", partial(search, k=k)) for k in (1, 2, 1)]
+    assert [len(chunks) for chunks in found] == [1, 2, 1]
+    assert asked == [1, 2]
+
+
+def test_a_setting_without_any_form_is_asked_every_time(cache):
+    search = Retriever(filter=object())
+    cache.retrieve("buildings", search)
+    cache.retrieve("buildings", search)
+    assert search.calls == 2
