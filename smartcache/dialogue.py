@@ -16,7 +16,7 @@ from smartcache.keys import canonical, digest
 from smartcache.politeness import plainly
 from smartcache.repair import mended
 from smartcache.stems import stem
-from smartcache.telling import QUESTION, sentences
+from smartcache.telling import QUESTION, stated
 from smartcache.types import Request, Turn
 from smartcache.wording import ANAPHORA, CHINESE_ANAPHORA, ELLIPTIC_START, NOT_ANAPHORA
 
@@ -183,7 +183,7 @@ class Dialogue:
     @cached_property
     def stated(self) -> tuple[str, ...]:
         """The sentences of that which are no question: what the user is, has or wants."""
-        return tuple(text for text in sentences(self.said) if not QUESTION.search(text))
+        return tuple(sentence.text for sentence in stated(self.context, "user", self.facts_of))
 
     @cached_property
     def said_facts(self) -> Facts:

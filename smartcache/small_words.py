@@ -8,24 +8,24 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Self
 
+from smartcache.asks import MAX_LETTERS
 from smartcache.politeness import direct
 from smartcache.stems import stem
 
 MAX_OTHER = 3  # small words that one has and the other has not: with more it is another wording
-MAX_LETTERS = 1_000  # of a longer question only its beginning is read
 POLITE = frozenset("please pls plz kindly thanks thank hi hello hey just then so and well okay ok now".split())
 
 
 @dataclass(frozen=True, slots=True)
 class SmallWords:
-    """What of a question its small words say; `stems`: of all its words, `content`: of the others."""
+    """What of a question its small words say. `stems`: of all its words; `content`: of those that are not small;
+    `said`: its tenses, past forms, modals and amounts, and whether it asks for who does it or what is done; `owners`:
+    (owner, the stem of what is theirs)."""
 
     words: frozenset[str]
     stems: frozenset[str]
     content: frozenset[str]
-    said: tuple[
-        Set[str], ...
-    ]  # tenses, past forms, modals, amounts, and what is asked for: who does it, or what is done
+    said: tuple[Set[str], ...]
     owners: frozenset[tuple[str, str]]
 
     @classmethod

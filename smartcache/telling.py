@@ -14,7 +14,7 @@ from smartcache.focus import focus, weighty_stems
 MIN_TELLING = -1.4  # a logit: of what tells of a case one sentence in thirty lies below it, of small talk four in five
 MIN_ALIKE = 0.8  # cosine of two wordings of one sentence
 MAX_CHOICE, MAX_CHOICE_WORDS = 2, 3  # words, all but the lightest and all
-MAX_TOLD = 12  # sentences that only one user told
+MAX_SENTENCES = 12  # sentences that only one user told
 MAX_CHANGED = 6  # turns that are compared with each other, the last ones
 MIN_SHARED = 0.5  # of the words of two texts that one may deny the other in
 Read = Callable[[str], Facts]
@@ -57,7 +57,7 @@ def beside(
     told: Sequence[Sentence], also_told: Sequence[Sentence], vectors: RememberedVectors, telling: Telling
 ) -> Beside:
     fewer, more = sorted((_of_a_case(told, vectors, telling), _of_a_case(also_told, vectors, telling)), key=len)
-    if len(more) > MAX_TOLD:
+    if len(more) > MAX_SENTENCES:
         return Beside(0.0 if fewer else 1.0, len(more))  # two long stories: nobody compares them sentence by sentence
     alike = [[_alike(one, other, vectors) for other in more] for one in fewer]
     best, best_of_more = [*map(max, alike)], [*map(max, zip(*alike, strict=True))]

@@ -5,7 +5,7 @@ import pytest
 
 from smartcache.embedding import RememberedVectors
 from smartcache.facts import Facts
-from smartcache.telling import MAX_TOLD, Telling, beside, changed, stated
+from smartcache.telling import MAX_SENTENCES, Telling, beside, changed, stated
 from smartcache.testing import TableEmbedder
 
 SMALL_TALK = "One moment please."
@@ -68,7 +68,7 @@ def test_it_is_the_same_in_either_order(vectors, telling):
     assert beside(one, other, vectors, telling).alike < 0.5
 
 
-@pytest.mark.parametrize(("count", "alike"), [(MAX_TOLD, 1.0), (MAX_TOLD + 1, 0.0)])
+@pytest.mark.parametrize(("count", "alike"), [(MAX_SENTENCES, 1.0), (MAX_SENTENCES + 1, 0.0)])
 def test_two_stories_too_long_to_compare_are_two(vectors, telling, count, alike):
     story = told(*[f"My house number {number} is red." for number in range(count)])
     assert beside(story, story[:1], vectors, telling).alike == alike
