@@ -135,6 +135,18 @@ class Told:
         return weighty_stems(self.dialogue.spoken[-1][1]) if self.dialogue.spoken else frozenset()
 
     @cached_property
+    def fact_stems(self) -> frozenset[str]:
+        """The stems of the question's hard facts; none of a Chinese one, which is compared otherwise."""
+        return frozenset() if self.dialogue.is_chinese else frozenset(map(stem, self.question.hard))
+
+    @cached_property
+    def heard_stems(self) -> frozenset[str]:
+        """A dialogue without one of these does not mention any fact of that stem."""
+        told = (self.question, self.user, self.assistant)
+        spoken = {word.removesuffix("'s") for facts in told for word in facts.hard | facts.words}
+        return frozenset(map(stem, spoken)).union(*(facts.stems for facts in told))
+
+    @cached_property
     def small_words(self) -> SmallWords:
         return SmallWords.of(self.dialogue.question)
 
@@ -168,9 +180,11 @@ class Told:
 
     def left(self, other: Told) -> str:
         """The question's words, but for the lightest, that the other question does not have."""
-        return " ".join(
-            word for word in self.dialogue.question.split() if weighty_stems(word) - other.weighty - other.words
-        )
+        return " ".join(word for word, stems in self._weights if stems - other.weighty - other.words)
+
+    @cached_property
+    def _weights(self) -> list[tuple[str, frozenset[str]]]:
+        return [(word, weighty_stems(word)) for word in self.dialogue.question.split()]
 
     def _aspects_beside(self, other: Told) -> int:
         """How many aspects are asked for here that the other question does not speak of."""
@@ -229,7 +243,7 @@ class Told:
         return not all(map(other.mentions, self.user.hard - self.user.names))
 
     def shares(self, other: Told) -> dict[str, float]:
-        """The signals that the texts alone give."""
+        """The signals that the words alone give."""
         one_leans = bool(self.dialogue.spoken) != bool(other.dialogue.spoken)
         # where only one has anything before it, it may have been told there what the other says
         here, there = (self, other) if self.dialogue.spoken else (other, self)
@@ -270,6 +284,11 @@ class Told:
             "last_least": 0 if one_leans else last[0],
             "last_most": 0 if one_leans else last[1],
             "goes_on": self.goes_on + other.goes_on,
+        }
+
+    def agrees(self, other: Told) -> dict[str, float]:
+        """The signals that the rules give, by all that either dialogue states."""
+        return {
             "facts_agree": self.dialogue.conflict(other.dialogue) is None,
             "same_names": self.dialogue.names_the_same(other.dialogue),
         }

@@ -17,7 +17,28 @@ def told(*said: str) -> Told:
 
 
 def shares(one: tuple[str, ...], other: tuple[str, ...]) -> dict[str, float]:
-    return told(*one).shares(told(*other))
+    return told(*one).shares(told(*other)) | told(*one).agrees(told(*other))
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked", "may_be_heard"),
+    [
+        ("Is port 80 open?", ("Is port 80 closed?",), True),
+        ("Is port 80 open?", ("Is port 81 open?",), False),
+        ("Is port 80 open?", ("I mean port 80.", "Yes?", "Is it open?"), True),
+        ("Who is the head of Routers?", ("Who is the head of a router?",), True),
+        ("What is the size of Jones's car?", ("What is the size of the car of Jones?",), True),
+        ("What does the K3 cost?", ("What does the K4 cost?",), False),
+        ("Is it open on the 2 first days?", ("Is it open on the first two days?",), True),
+        ("Where is it?", ("Where is Rome?",), True),
+        ("阿甘正传是谁导演的？", ("Who made it?",), True),
+    ],
+)
+def test_a_fact_whose_stem_nobody_said_is_mentioned_by_nobody(stored, asked, may_be_heard):
+    one, other = told(stored), told(*asked)
+    assert (one.fact_stems <= other.heard_stems) is may_be_heard
+    if not may_be_heard:
+        assert other.refusal(one) == "facts", "and so it needs not be read"
 
 
 ACME = ("Who runs Acme?", "Ann Miller runs it.", "How old is she?")

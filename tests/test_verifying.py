@@ -12,7 +12,7 @@ from smartcache import Answer, Chunk, Event, KnowledgeUpdate, Request, SmartCach
 from smartcache.calibrated import CalibratedPolicy
 from smartcache.dialogue import Dialogue
 from smartcache.policy import Candidate
-from smartcache.storage import entries as storage
+from smartcache.storage import verified as storage
 from smartcache.testing import FakeClock, FakeModel, FakeSearch, TableEmbedder, chunk
 
 RESET = "How do I reset the hub to factory settings?"

@@ -126,10 +126,10 @@ class AnswerLayer:
         """Keeps that a verifier found two requests to have one answer, unless their scope was forgotten meanwhile."""
         with self._writing:
             if not self.is_forgotten(asked):
-                self._entries.store_verified(asked.key, hit.entry.key, verifier)
+                self._entries.verified.store(asked.key, hit.entry.key, verifier)
 
     def is_verified(self, asked: Asked, hit: Hit, verifier: str) -> bool:
-        return self._entries.is_verified(asked.key, hit.entry.key, verifier)
+        return self._entries.verified.has(asked.key, hit.entry.key, verifier)
 
     def is_forgotten(self, asked: Asked) -> bool:
         """Whether what was asked was to be forgotten since it was."""
@@ -265,6 +265,7 @@ class AnswerLayer:
             answer,
             basis,
             self._limits.clock(),
+            fact_stems=asked.told.fact_stems,
         )
 
     def _alive(self, entry: Entry | None, refusals: list[str]) -> Entry | None:

@@ -100,6 +100,10 @@ class ByConfidence:
         known |= asked.told.shares(stored.told)
         if leans_on_nothing(asked, stored, known):
             return Ruling("context")
+        candidate = replace(candidate, confidence=1.0 if are_same else self.learned.at_best(known))
+        if not policy.accepts(candidate):
+            return Ruling("far", candidate)
+        known |= asked.told.agrees(stored.told)
         if told_apart(asked, stored, known):
             return Ruling(asked.dialogue.conflict(stored.dialogue) or "facts")
         candidate = replace(candidate, confidence=1.0 if is_same(known) else self.learned.at_best(known))

@@ -22,10 +22,10 @@ from smartcache.storage.knowledge_rows import load_knowledge, write_knowledge
 from smartcache.storage.reaches import KeptReaches
 from smartcache.storage.rows import Entry, entry_from, fields_of, size_bytes
 from smartcache.storage.shadow_records import ShadowRecords
+from smartcache.storage.verified import VerifiedPairs
 from smartcache.types import KnowledgeUpdate
 
 MAX_UNWRITTEN_USES = 500
-MAX_VERIFIED_PAIRS = 20_000
 _ANSWERS = "answers LEFT JOIN reaches ON reaches.entry = answers.id"
 
 
@@ -61,6 +61,7 @@ class Entries:
             self._connection = connect(self.path)
         self.shadows = ShadowRecords(self._all, self._transaction)
         self.reaches = KeptReaches(self._all)
+        self.verified = VerifiedPairs(self._all, self._transaction)
         self._version = self._read_version()
 
     def store(self, entry: Entry, reach: Reach | None = None) -> int:
@@ -74,6 +75,10 @@ class Entries:
             names = ", ".join(row)
             marks = ", ".join("?" * len(row))
             id = connection.execute(f"INSERT INTO answers ({names}) VALUES ({marks})", tuple(row.values())).lastrowid
+            if entry.fact_stems and id:
+                connection.execute(
+                    "INSERT INTO question_facts VALUES (?, ?)", (id, "\n".join(sorted(entry.fact_stems)))
+                )
             rests_on = (entry.basis.evidence or frozenset()) | (entry.basis.found or frozenset())
             rows = [(id, to_column(ref.source), to_column(ref.id)) for ref in rests_on]
             connection.executemany("INSERT INTO evidence VALUES (?, ?, ?)", rows)
@@ -97,10 +102,18 @@ class Entries:
         statement = "SELECT request FROM answers WHERE partition != 'damaged' ORDER BY used_at DESC, id DESC LIMIT ?"
         return [request for (request,) in self._all(statement, limit)]
 
-    def states(self, partition: str, after: int = 0) -> list[tuple[int, bytes]]:
-        """(id, state) of the partition's entries with an id above `after`, in order of their ids."""
-        statement = "SELECT id, state FROM answers WHERE partition = ? AND id > ? AND state IS NOT NULL ORDER BY id"
-        return self._all(statement, partition, after)
+    def states(self, partition: str, after: int = 0) -> list[tuple[int, bytes, str | None]]:
+        """(id, state, the stems of its question's hard facts, a line each) of the partition's entries with an id above
+        `after`, in order of their ids."""
+        which = "partition = ? AND id > ? AND state IS NOT NULL"
+        joined = "answers LEFT JOIN question_facts ON entry = id"
+        return self._all(f"SELECT id, state, stems FROM {joined} WHERE {which} ORDER BY id", partition, after)
+
+    @property
+    def writes(self) -> tuple[int, int]:
+        """Changes with each write to the store: by us, and by others as far as a refresh has seen."""
+        with self._lock, usable(self.path):
+            return self._version, self._connection.total_changes
 
     def dialogues(self, ids: Sequence[int]) -> list[tuple[int, str, float, bytes, bytes]]:
         """(id, key, creation, dialogue, state) of those that are there with a state. They may be damaged:
@@ -136,8 +149,7 @@ class Entries:
         """Leaves no trace of what was forgotten: not in the write-ahead log, nor the vectors of its wrong questions."""
         with self._transaction() as connection:
             connection.execute("UPDATE wrong SET state = NULL WHERE answer NOT IN (SELECT key FROM answers)")
-            gone = "one NOT IN (SELECT key FROM answers) AND other NOT IN (SELECT key FROM answers)"
-            connection.execute(f"DELETE FROM verified WHERE {gone}")
+            self.verified.scrub(connection)
         with self._lock:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -248,7 +260,7 @@ class Entries:
             pair = connection.execute("SELECT 1 FROM wrong WHERE asked = ? AND answer = ?", (asked, answer))
             self.hits.write(connection, None if pair.fetchone() else place, at)
             connection.execute("INSERT OR REPLACE INTO wrong VALUES (?, ?, ?, ?)", (asked, answer, partition, state))
-            connection.execute("DELETE FROM verified WHERE one = ? AND other = ?", sorted((asked, answer)))
+            self.verified.forget(connection, asked, answer)
 
     def evidence(self, now: float) -> Evidence:
         """What the near hits of every process came to."""
@@ -263,17 +275,6 @@ class Entries:
         """(key, state) of the requests that the answer was wrong for; a state of another partition is None."""
         state = "CASE WHEN partition = ? THEN state END"  # its vectors may be another embedder's
         return self._all(f"SELECT asked, {state} FROM wrong WHERE answer = ?", partition, answer)
-
-    def store_verified(self, asked: str, answer: str, verifier: str) -> None:
-        """Keeps that the requests with these keys have one answer, the last `MAX_VERIFIED_PAIRS` of such pairs."""
-        with self._transaction() as connection:
-            pair = (*sorted((asked, answer)), verifier)
-            id = connection.execute("INSERT OR REPLACE INTO verified VALUES (?, ?, ?)", pair).lastrowid or 0
-            connection.execute("DELETE FROM verified WHERE rowid <= ?", (id - MAX_VERIFIED_PAIRS,))
-
-    def is_verified(self, asked: str, answer: str, verifier: str) -> bool:
-        pair = (*sorted((asked, answer)), verifier)
-        return bool(self._all("SELECT 1 FROM verified WHERE one = ? AND other = ? AND verifier = ?", *pair))
 
     def refresh_knowledge(self, knowledge: Knowledge) -> None:
         """As `load_knowledge`, where another process has written since. Who asks meanwhile waits for it."""

@@ -19,7 +19,8 @@ from smartcache.types import Answer, ChunkRef
 class Entry:
     """A stored answer with all it takes to judge whether it may be served.
 
-    `state`: the bytes of its dialogue's State, None where the answer is served exactly only. `id`: 0 until stored.
+    `state`: the bytes of its dialogue's State, None where the answer is served exactly only. `fact_stems`: those of the
+    hard facts of its question, to see soon that another has no answer here. `id`: 0 until stored.
     """
 
     key: str
@@ -32,6 +33,7 @@ class Entry:
     basis: Basis
     created_at: float
     id: int = 0
+    fact_stems: frozenset[str] = frozenset()
 
 
 def restorable(answer: Answer) -> bool:

@@ -17,6 +17,10 @@ CREATE TABLE IF NOT EXISTS answers (
 CREATE INDEX IF NOT EXISTS answers_partition ON answers (partition);
 CREATE INDEX IF NOT EXISTS answers_scope ON answers (scope);
 CREATE INDEX IF NOT EXISTS answers_used ON answers (used_at, id, bytes);  -- all that a store asks of its limits
+CREATE TABLE IF NOT EXISTS question_facts ( -- the hard facts of a question, where it has any: read before all else of it
+    entry INTEGER PRIMARY KEY REFERENCES answers (id) ON DELETE CASCADE,
+    stems TEXT NOT NULL                     -- a line each
+);
 CREATE TABLE IF NOT EXISTS evidence (
     entry INTEGER NOT NULL REFERENCES answers (id) ON DELETE CASCADE,
     source TEXT NOT NULL,

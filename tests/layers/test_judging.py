@@ -50,6 +50,7 @@ class Sure:
 
     def at_best(self, known):
         self.known.append(len(known))
+        self.names = [*known]
         return self.confidences.pop(0)
 
     def sure(self, signals):
@@ -72,13 +73,22 @@ def test_what_cannot_be_sure_by_its_vectors_is_read_no_further():
 
 
 def test_what_cannot_be_sure_by_its_words_has_nothing_embedded():
-    ruling, embedded = judged(Sure(0.9, 0.4))
+    learned = Sure(0.9, 0.4)
+    ruling, embedded = judged(learned)
     assert (ruling.refusal, ruling.signals, embedded) == ("far", None, [])
+    assert "facts_agree" not in learned.names, "no rule was asked either"
+
+
+def test_what_cannot_be_sure_by_the_rules_has_nothing_embedded():
+    learned = Sure(0.9, 0.9, 0.4)
+    ruling, embedded = judged(learned)
+    assert (ruling.refusal, ruling.signals, embedded) == ("far", None, [])
+    assert "facts_agree" in learned.names
 
 
 @pytest.mark.parametrize(("confidence", "refusal"), [(0.9, None), (0.4, "far")])
 def test_the_last_word_has_the_confidence_with_all_signals(confidence, refusal):
-    ruling, embedded = judged(Sure(0.9, 0.9, confidence))
+    ruling, embedded = judged(Sure(0.9, 0.9, 0.9, confidence))
     assert (ruling.refusal, ruling.candidate.confidence) == (refusal, confidence)
     assert embedded == ["students?", "teachers?"]
 
@@ -92,7 +102,7 @@ def test_where_a_rule_is_against_it_what_they_differ_in_is_not_embedded():
     ]
     cases = [Case(one, State.of(one.dialogue, vectors)) for one in told]
     policy = SimpleNamespace(accepts=lambda candidate: True)
-    ruling = ByConfidence(vectors, Sure(1, 1, 1)).judge(*cases, age_seconds=0.0, policy=policy)
+    ruling = ByConfidence(vectors, Sure(1, 1, 1, 1)).judge(*cases, age_seconds=0.0, policy=policy)
     assert (ruling.signals.facts_agree, ruling.signals.focus) == (False, 0.0)
 
 

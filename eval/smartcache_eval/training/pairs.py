@@ -77,7 +77,9 @@ def _found(cases: Sequence[Case], numbers: Sequence[int]) -> Iterator[tuple[int,
         for place in map(int, np.argsort(-similarities)[:NEAREST]):
             case, other = cases[number], cases[place]
             if similarities[place] >= MIN_MEANING and not case.told.refusal(other.told):
-                known = near_signals(case.state, other.state) | case.told.shares(other.told)
+                known = (
+                    near_signals(case.state, other.state) | case.told.shares(other.told) | case.told.agrees(other.told)
+                )
                 if not leans_on_nothing(case, other, known) and not told_apart(case, other, known):
                     yield number, place, known
 
