@@ -8,6 +8,7 @@ from smartcache.word_classes import (
     AMOUNTS,
     AUXILIARIES,
     AYES,
+    BARE_QUESTION_WORDS,
     BE_AFTER_ANOTHER,
     DEMANDS,
     DEMONSTRATIVES,
@@ -234,7 +235,7 @@ INTERROGATIVES = (
 )
 
 # Stems of the words that ask, where two questions ask for a thing of one kind ("when", "what year").
-ASKING = frozenset("what when where who whom whos which how why year tim dat day month plac person many much".split())
+ASKING = BARE_QUESTION_WORDS | frozenset("whom whos year tim dat day month plac person many much".split())
 
 # Stems of the words that stand for what was said before.
 POINTING = (
