@@ -6,7 +6,19 @@ import re
 
 from smartcache.politeness import direct
 from smartcache.stems import stem
-from smartcache.wording import ASKING, LIGHT_WORDS, POINTING
+from smartcache.word_classes import (
+    ARTICLES,
+    AUXILIARIES,
+    BE,
+    DEMANDS,
+    DENIED_AUXILIARIES,
+    KINDS_OF_PLACE,
+    KINDS_OF_TIME,
+    LINKING,
+    OKAYS,
+    OWNERS,
+)
+from smartcache.wording import ASKING, LIGHT_WORDS, POINTING, one_of
 
 MAX_LETTERS = 1_000  # of a longer question only its beginning is read
 
@@ -45,19 +57,19 @@ _KINDS = tuple(
     (kind, re.compile(pattern, re.I))
     for kind, pattern in (
         ("how many", r"\bhow (?:many|much)\b|\bwhat (?:number|amount|price|cost)\b"),
-        ("when", r"\bwhen\b|\b(?:what|which) (?:time|year|date|day|month)\b|\bhow (?:long|old)\b"),
-        ("where", r"\bwhere\b|\b(?:what|which) (?:place|city|country|town|location)\b"),
+        ("when", rf"\bwhen\b|\b(?:what|which) {one_of(KINDS_OF_TIME)}\b|\bhow (?:long|old)\b"),
+        ("where", rf"\bwhere\b|\b(?:what|which) {one_of(KINDS_OF_PLACE)}\b"),
         ("who", r"\bwho(?:m|se)?\b|\b(?:what|which) person\b"),
         ("why", r"\bwhy\b|\bhow come\b|\bwhat (?:reason|cause|caused)\b"),
         ("how", r"\bhow\b"),
         ("what", r"\bwh(?:at|ich)\b"),
     )
 )
+_DENIED = DENIED_AUXILIARIES - {"hadn't", "couldn't", "wouldn't", "shouldn't", "mustn't"}
 _YES_OR_NO = re.compile(
-    r"^\W*(?:(?:and|but|so|or|also|then|please|ok|okay|well)\W+)*"
+    rf"^\W*(?:(?:{one_of(LINKING | OKAYS)}|please|well)\W+)*"
     r"(?:(?:in addition to|other than|besides|aside from|apart from|along with) [^,]*, )?"
-    r"(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|may|must|am|if|whether"
-    r"|isn't|aren't|wasn't|weren't|don't|doesn't|didn't|won't|can't|hasn't|haven't)\b",
+    rf"{one_of(AUXILIARIES - {'shall', 'might'} | _DENIED | {'if', 'whether'})}\b",
     re.I,
 )
 _GOES_ON = re.compile(
@@ -66,20 +78,23 @@ _GOES_ON = re.compile(
     re.I,
 )
 _WANTED = (
-    r"(?:what|which)(?:'s|\s+(?:is|are|was|were|will be))?\s+"
-    r"(?:(?:the|a|an|some|any|his|her|its|their|your|my|our)\s+)?"
+    rf"(?:what|which)(?:'s|\s+(?:{one_of(BE - {'am'})}|will be))?\s+"
+    rf"(?:{one_of(ARTICLES | OWNERS | {'some', 'any'})}\s+)?"
 )
 _ASPECTS = (
     re.compile(rf"\b{_WANTED}((?:[\w'-]+\s+){{0,2}}[\w'-]+)\s+(?:of|for|behind|between)\b", re.I),
-    re.compile(r"\b(?:what|which)\s+((?!(?:is|are|was|were|be)\b)[\w'-]+)\b", re.I),
+    re.compile(rf"\b(?:what|which)\s+((?!{one_of(BE - {'am'} | {'be'})}\b)[\w'-]+)\b", re.I),
     re.compile(r"\bhow (?:many|much)\s+([\w'-]+)\b", re.I),
     re.compile(
-        r"\b(?:tell|give|show|list|explain|describe)\s+(?:me\s+|us\s+)?(?:about\s+)?(?:the|some)\s+([\w'-]+)\s+of\b",
+        rf"\b{one_of(DEMANDS)}\s+(?:me\s+|us\s+)?(?:about\s+)?(?:the|some)\s+([\w'-]+)\s+of\b",
         re.I,
     ),
 )
-_NO_ASPECT = LIGHT_WORDS | frozenset(
-    """is are was were do does did can could will would should has have had may might must be been about if in on at
-    name names kind kinds type sort sorts else thing things number amount list example examples it he she they that
-    this of happened happens going made makes caused causes cause""".split()
+_NO_ASPECT = (
+    LIGHT_WORDS
+    | AUXILIARIES
+    | frozenset(
+        """been about if name names kind kinds type sort sorts else thing things number amount list example examples
+        it he she they that this happened happens going made makes caused causes cause""".split()
+    )
 )

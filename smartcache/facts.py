@@ -13,6 +13,7 @@ from functools import cache
 
 from smartcache.precise import PASSIVE, precise_facts, precise_sides, units_apart
 from smartcache.stems import is_a_form, stem
+from smartcache.word_classes import AGREEING, AYES, NOES
 from smartcache.word_order import exchanged, is_turned_round
 from smartcache.wording import (
     ANTONYMS,
@@ -26,6 +27,7 @@ from smartcache.wording import (
     OPPOSITE_PREFIXES,
     PERSONS,
     SENTENCE_STARTERS,
+    one_of,
 )
 
 MAX_REWORDED = 4  # stems that one of two texts has and the other has not; beyond, only names have their place
@@ -205,7 +207,8 @@ _IDENTIFIER = re.compile(
 )
 _ANSWERS = -1  # the axis of yes and no, where a text begins with one
 _ANSWER = re.compile(
-    r"^\W*(?:(?P<yes>yes|yeah|yep|yea|sure|correct|right)|no|nope)\b(?!\s+(?:one|longer|more)\b)", re.I
+    rf"^\W*(?:(?P<yes>{one_of(AYES - {'yup'} | AGREEING)})|{one_of(NOES - {'nah'})})\b(?!\s+(?:one|longer|more)\b)",
+    re.I,
 )
 _SIGNS = frozenset(("So", "Sc", "No"))  # emoji, currencies, fractions: an embedder may know none of them
 _STEP = re.compile(r"[\u3400-\u9fff\u3040-\u30ff]|[^\W_]+(?:[-'_.][^\W_]+)*|[-+*/×÷^<>=]+")

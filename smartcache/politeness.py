@@ -5,6 +5,21 @@ from __future__ import annotations
 import re
 
 from smartcache.repair import LITERAL
+from smartcache.word_classes import (
+    AYES,
+    BARE_QUESTION_WORDS,
+    BE,
+    GREETINGS,
+    LINKING,
+    NOES,
+    OKAYS,
+    OPENING_AUXILIARIES,
+    PLEAS,
+    PRAISE,
+    SAYING,
+    THANKS,
+)
+from smartcache.wording import one_of
 
 MAX_LETTERS = 400  # a longer text is no question with a word before it
 MIN_WORDS = 2  # that must be left of a question
@@ -52,7 +67,8 @@ def _answer(text: str, before: str) -> str | None:
 
 _PARTS = re.compile(r"\s*[,.!;:]+\s*|\s+and\s+")
 _THANKS = re.compile(r"[\s,.!]*\b(?:please|thanks|thank you)(?: (?:a lot|very much|so much))?\s*(?=[,.!;:]|$)")
-_AYE = r"(?:yes|yeah|yep|yup|yea)"
+_WH = one_of(BARE_QUESTION_WORDS)
+_AYE = one_of(AYES)
 _THIS = r"(?:that|it|this|all|everything)"
 _YES = re.compile(
     rf"(?:{_AYE} )?(?:{_AYE}|sure|correct|exactly|absolutely|definitely|certainly|indeed"
@@ -65,43 +81,45 @@ _YES = re.compile(
 _PRAISE = re.compile(
     rf"(?:{_AYE} )?(?:{_THIS}(?:'s| is| was| would be| will be)? )?(?:(?:all )?(?:sounds|looks|seems) )?"
     r"(?:all |just |very )?"
-    r"(?:good|great|fine|perfect|nice|cool|awesome|excellent|wonderful|lovely|ok|okay|alright|right)"
+    rf"(?:{one_of(PRAISE | OKAYS)}|alright|right)"
     r"(?: (?:for|to|with) me)?"
 )
 _OR = re.compile(r"\bor\b|\b(?:anything|something) else\b|\bhow (?:are|do)\b", re.I)  # no yes answers that
 _CONFIRM = re.compile(
     r"\b(?:confirm\w*|verify|correct|right|shall i|should i|would you like|do you want)\b|\bok(?:ay)?\?"
-    r"|(?:^|[.!?]\s)(?![^.!?]*\b(?:what|which|who|where|when|why|how)\b)[^.!?]{3,200}\?\s*$",  # "At seven?"
+    rf"|(?:^|[.!?]\s)(?![^.!?]*\b{_WH}\b)[^.!?]{{3,200}}\?\s*$",  # "At seven?"
     re.I,
 )
-_TAKES = frozenset(  # a word before "please" or "thanks" that speaks of it
-    "for of is are was were say says saying with mean means word words called spell write than like as about".split()
+_TAKES = (  # a word before "please" or "thanks" that speaks of it
+    (BE - {"am"})
+    | (SAYING - {"said"})
+    | frozenset("for of with mean means word words called spell write than like as about".split())
 )
-_NO = re.compile(r"\W*(?:no|nope|nah)(?:[\s,.!]+(?:thanks|thank\s+you|thx))?\W*", re.I)
+_NO = re.compile(rf"\W*{one_of(NOES)}(?:[\s,.!]+(?:thanks|thank\s+you|thx))?\W*", re.I)
 
-_WH = r"(?:who|what|which|where|when|why|how)"
-_ASKS = rf"(?=(?:{_WH}|is|are|do|does|did|can|could|will|would|should|i)\b)"
+_ASKS = rf"(?={one_of(BARE_QUESTION_WORDS | OPENING_AUXILIARIES | {'i'})}\b)"
 _FIRST = re.compile(
     rf"""^\W*(?:
-        (?:hi|hello|hey|good\s+(?:morning|afternoon|evening|day)|greetings)(?:\s+(?:there|all|team|again))?
+        (?:{one_of(GREETINGS)}|good\s+(?:morning|afternoon|evening|day)|greetings)(?:\s+(?:there|all|team|again))?
             (?:\s*[,.!]\s*|\s+{_ASKS})
         |(?:sorry|apologies)\s+(?:to\s+(?:bother|disturb|interrupt)\s+you|for\s+(?:bothering|disturbing)\s+you)
             (?:\s+again)?[,.]?\s+(?:but\s+)?
         |(?:excuse\s+me|pardon\s+me|(?:i\s+have\s+|just\s+)?(?:a\s+|one\s+)?(?:quick|more|short)\s+question)
             \s*[,.:;!-]+\s*
-        |(?:ok(?:ay)?|thanks|thank\s+you|great|perfect|all?\s*right|cool|nice|awesome)
+        |(?:{one_of(OKAYS | PRAISE - {"good", "fine", "excellent", "wonderful", "lovely"})}
+            |thanks|thank\s+you|all?\s*right)
             (?:\s+(?:a\s+lot|very\s+much|so\s+much))?\s*[,.!]+\s+
-        |(?:pls|plz|please)(?:\s*,\s*|\s+(?=(?-i:[a-z])))
+        |{one_of(PLEAS)}(?:\s*,\s*|\s+(?=(?-i:[a-z])))
     )+(?=\w)""",
     re.I | re.X,
 )
 _LAST = re.compile(
-    r"""[,.!\s]+(?:(?:pls|plz|please|thanks|thx|thank\s+you|cheers|ty)
+    rf"""[,.!\s]+(?:(?:{one_of(PLEAS | THANKS)}|thank\s+you|cheers|ty)
         (?:\s+(?:a\s+lot|so\s+much|very\s+much|in\s+advance))?[,\s]*)+(?P<end>\W*)$""",
     re.I | re.X,
 )
 _LEAD = (
-    r"^\W*(?:(?:and|but|so|also|then|ok|okay|well|please|hi|hello|hey|thanks|great|sorry)\W+)*"
+    rf"^\W*(?:(?:{one_of(LINKING - {'or'} | OKAYS | GREETINGS)}|well|please|thanks|great|sorry)\W+)*"
     r"(?:(?:can|could|would|will) (?:you|someone|anyone|anybody) (?:please |kindly |also )*"
     r"(?:tell|show|explain|give|let|remind|inform|say|advise)\b(?: to)?(?: (?:me|us))?(?: (?:know|understand))?"
     r"|do you (?:happen to )?(?:know|remember)|(?:please )?(?:tell|show|remind|inform) (?:me|us)"

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from smartcache.word_classes import AUXILIARIES, BE, BE_AFTER_ANOTHER, DO, ORDINALS
+from smartcache.wording import one_of
+
 # Words of a kind of which one text has one and another text another: each line is an axis, each word a side of it.
 # Plural and singular are one side, and so are the words that are joined by "=".
 _AXES = tuple(
@@ -42,7 +45,7 @@ _UNIT = re.compile(rf"(?<![\w.])(\d+(?:\.\d+)?)({'|'.join(_UNITS)})\b", re.I)
 _MEASURED = re.compile(rf"(?<=\d )(?:{'|'.join(_UNITS)})\b", re.I)
 _MEASURES = FIRST_AXIS - 3  # the axis of the units that follow a number
 
-_ORDINALS = frozenset("third fourth fifth sixth seventh eighth ninth tenth latter former".split())
+_ORDINALS = (ORDINALS - {"first", "second"}) | {"latter", "former"}
 _SECOND = re.compile(r"\bthe second\b|\bsecond (?:one|option|answer|item|step|time|thing|point)\b", re.I)
 _PARTS = frozenset("half quarter twice thrice double triple".split())
 _CODE = re.compile(
@@ -53,13 +56,13 @@ _CODE = re.compile(
 )
 _DIGIT = re.compile(r"\d")
 _SIGN = re.compile(r"[-=<>!&|+*/%~^#(]")  # without any of these there is no code
-_OBJECT = re.compile(r"\bwhom?\s+(?:did|does|do)\b", re.I)  # "Who did A buy?"
+_OBJECT = re.compile(rf"\bwhom?\s+{one_of(DO)}\b", re.I)  # "Who did A buy?"
 _SUBJECT = re.compile(  # "Who bought A?"
-    r"\bwho\s+(?!(?:did|does|do|is|are|was|were|has|have|had|will|would|can|could|should|may|might|else|to)\b)\w+"
-    r"|\bwho\s+(?:was|were|is|are)\b[^?]{0,80}\bby\b|\bby whom\b",
+    rf"\bwho\s+(?!(?:{one_of(AUXILIARIES - {'am', 'shall', 'must'})}|else|to)\b)\w+"
+    rf"|\bwho\s+{one_of(BE - {'am'})}\b[^?]{{0,80}}\bby\b|\bby whom\b",
     re.I,
 )
-_PASSIVE = re.compile(r"\b(?:is|are|was|were|been|being|be|get|got)\b(?:\s+\w+){0,4}?\s+\w+\s+by\b", re.I)
+_PASSIVE = re.compile(rf"\b(?:{one_of(BE - {'am'} | BE_AFTER_ANOTHER)}|get|got)\b(?:\s+\w+){{0,4}}?\s+\w+\s+by\b", re.I)
 PASSIVE = (FIRST_AXIS - 1, 0)
 _ROMAN = re.compile(r"(?<=\w )(?:i{2,3}|iv|vi{1,3}|ix)\b", re.I)
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from smartcache.word_classes import AUXILIARIES, BARE_QUESTION_WORDS, BE, DO, QUESTION_WORDS, SAYING
+from smartcache.wording import one_of
+
 MAX_LETTERS = 2_000  # a longer text is written, and not spoken
 MAX_TAKEN_BACK = 5  # words before the slip among which the one is looked for that begins the sentence anew
 
@@ -53,11 +56,11 @@ LITERAL = re.compile(  # a text to work on, where every word counts
     r"[\"“”«»`]|\b(?:translate|correct|summari[sz]e|proofread|rewrite|paraphrase|repeat|spell|poem|lyrics|phrase|sentence)\b",
     re.I,
 )
-_OPENINGS = frozenset("who whom whose what which where when why how is are was were do does did can could".split())
-_WHETHER = frozenset("is are was were do does did can could should would will shall may must has have".split())
-_SAID = frozenset("say says said saying that".split())
-_TAKES = frozenset(  # before a phrase they need it, unless a question begins there
-    "am i'm is are was were be been i he she they there so very feel feels do does did what a to use".split()
+_OPENINGS = QUESTION_WORDS | (BE - {"am"}) | DO | {"can", "could"}
+_WHETHER = AUXILIARIES - {"am", "had", "might"}
+_SAID = SAYING | {"that"}
+_TAKES = (  # before a phrase they need it, unless a question begins there
+    BE | DO | frozenset("i'm be been i he she they there so very feel feels what a to use".split())
 )
 _HEDGE = r"(?:no|wait|sorry|uh+|um+|er+|oh|oops|i\s+mean(?:t)?|actually|rather|instead)"
 _SLIP = re.compile(
@@ -67,7 +70,7 @@ _SLIP = re.compile(
         |i\s+mean(?:t)?(?!\s+(?:to|it|that|by)\b)|scratch\s+that|oops
         |no\s+no
         |(?:or\s+)?sorry(?!\s+(?:to|for|that|about|but|if|i)\b)
-        |(?:(?<!or\s)no|er+|uh+|um+|ah+|actually)(?=\s+(?:tell\s+me\s+|tell\s+)?(?:who|what|where|when|why|how|which)\b)
+        |(?:(?<!or\s)no|er+|uh+|um+|ah+|actually)(?=\s+(?:tell\s+me\s+|tell\s+)?{one_of(BARE_QUESTION_WORDS)}\b)
     )
     (?:[,\s]+(?:{_HEDGE}|i\s+want(?:ed)?\s+to\s+(?:know|ask)|i\s+mean(?:t)?\s+to\s+(?:say|ask)
         |tell(?:\s+me)?|what\s+i\s+(?:mean(?:t)?|want(?:ed)?)\s+(?:to\s+(?:say|ask|know)\s+)?(?:was|is)))*

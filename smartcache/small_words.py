@@ -11,9 +11,30 @@ from typing import Self
 from smartcache.asks import MAX_LETTERS
 from smartcache.politeness import direct
 from smartcache.stems import stem
+from smartcache.word_classes import (
+    AMOUNTS,
+    AUXILIARIES,
+    BE,
+    BE_AFTER_ANOTHER,
+    DENIED_AUXILIARIES,
+    DETERMINERS,
+    DO,
+    FIRST_PERSON_SHORT,
+    GREETINGS,
+    JOINING,
+    OKAYS,
+    OWNERS,
+    PAST_AUXILIARIES,
+    PLEAS,
+    PREPOSITIONS,
+    PRONOUNS,
+    QUESTION_WORDS,
+    SHORT_QUESTIONS,
+)
+from smartcache.wording import one_of
 
 MAX_OTHER = 3  # small words that one has and the other has not: with more it is another wording
-POLITE = frozenset("please pls plz kindly thanks thank hi hello hey just then so and well okay ok now".split())
+POLITE = PLEAS | GREETINGS | OKAYS | frozenset("kindly thanks thank just then so and well now".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +112,13 @@ def _asked(pattern: re.Pattern[str], question: str) -> Set[str]:
 
 _WORD = re.compile(r"[a-z0-9]+(?:[-'][a-z]+)*")
 _TENSES = {
-    **dict.fromkeys("was were did had wasn't weren't didn't hadn't".split(), "past"),
-    **dict.fromkeys(
-        "is are am do does isn't aren't don't doesn't i'm what's who's where's how's it's".split(), "present"
-    ),
+    **dict.fromkeys(PAST_AUXILIARIES, "past"),
+    **dict.fromkeys("wasn't weren't didn't hadn't".split(), "past"),
+    **dict.fromkeys((BE | DO) - PAST_AUXILIARIES | SHORT_QUESTIONS - {"when's"}, "present"),
+    **dict.fromkeys("isn't aren't don't doesn't i'm it's".split(), "present"),
     **dict.fromkeys("will won't i'll it'll".split(), "present"),  # "When does it start?", "When will it start?"
 }
-_OWNED = re.compile(r"\b(my|your|his|her|our|their|[a-z]+'s)\s+([a-z]+)\b(?!')")
+_OWNED = re.compile(rf"\b({one_of(OWNERS - {'its'})}|[a-z]+'s)\s+([a-z]+)\b(?!')")
 _ASKING = frozenset("who what which how".split())
 _MODALS = {
     **dict.fromkeys("can could may might can't couldn't".split(), "can"),
@@ -121,26 +142,32 @@ _LEADING = (
     ("back", "up"), ("for", "against"), ("during", "after"), ("during", "before"), ("until", "after"),
 )  # fmt: skip
 _LEADING_ALONE = ("from", "without", "except", "only", "not", "against", "before", "after", "until", "unless")
-_AUXILIARY = r"(?:do|does|did|is|are|was|were|am|be|can|could|will|would|shall|should|may|might|must|has|have|had)"
+_AUXILIARY = one_of(AUXILIARIES | {"be"})
+_PLACING = one_of("from of for in with by to on".split())
 _IS_WHAT = re.compile(
-    r"^\W*what(?:'s| is| are| was| were)\s+"
-    r"(?:.*\s(?P<object>from|of|for|in|with|by|to|on)\W*$|.*\b(?:from|of|for|in|with|by|to|on)\s)",
+    rf"^\W*what(?:'s| {one_of(BE - {'am'})})\s+(?:.*\s(?P<object>{_PLACING})\W*$|.*\b{_PLACING}\s)",
     re.I,
 )
 _DOES = re.compile(
     rf"^\W*(?:(?:what|who|whom)|(?:what|which)\s+(?!{_AUXILIARY}\b)[\w-]+)\s+"
-    rf"(?:(?P<object>do|does|did|don't|doesn't|didn't)\b|(?!{_AUXILIARY}\b|\w+n't|\w*'|else\b|of\b|to\b)[a-z]+)",
+    rf"(?:(?P<object>{one_of(DO)}|don't|doesn't|didn't)\b|(?!{_AUXILIARY}\b|\w+n't|\w*'|else\b|of\b|to\b)[a-z]+)",
     re.I,
 )
 _SMALL = (
-    frozenset(
-        """a an the my your his her its our their this that these those i you he she it we they me him us them
-    do does did is are was were am be been being has have had having will would shall can could may might must should
-    ought need needs needed to of for in on at from into onto out up down off over under above below inside outside
-    with without by about as than and or but if then so not no any all every each some most only both either
-    before after during until since against back there here what which who whom whose when where why how
-    isn't aren't wasn't weren't don't doesn't didn't hadn't hasn't haven't won't can't couldn't shouldn't mustn't
-    i'm i'll i'd i've it's it'll what's who's where's how's got get required obliged""".split()
+    POLITE
+    | DETERMINERS
+    | PRONOUNS
+    | AUXILIARIES
+    | BE_AFTER_ANOTHER
+    | (DENIED_AUXILIARIES - {"wouldn't"})
+    | QUESTION_WORDS
+    | (SHORT_QUESTIONS - {"when's"})
+    | (FIRST_PERSON_SHORT - {"we're", "we've"})
+    | JOINING
+    | PREPOSITIONS
+    | AMOUNTS
+    | frozenset(
+        """having ought need needs needed got get required obliged if then not no only back there here it's
+        it'll""".split()
     )
-    | POLITE
 )

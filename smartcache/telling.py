@@ -10,6 +10,15 @@ from itertools import pairwise
 from smartcache.embedding import RememberedVectors, Vector, cosine
 from smartcache.facts import Facts
 from smartcache.focus import focus, weighty_stems
+from smartcache.word_classes import (
+    AUXILIARIES,
+    BARE_QUESTION_WORDS,
+    FIRST_PERSON,
+    FIRST_PERSON_SHORT,
+    JOINING,
+    OPENING_AUXILIARIES,
+)
+from smartcache.wording import one_of
 
 MIN_TELLING = -1.4  # a logit: of what tells of a case one sentence in thirty lies below it, of small talk four in five
 MIN_ALIKE = 0.8  # cosine of two wordings of one sentence
@@ -135,13 +144,13 @@ def _alike(one: Sentence, other: Sentence, vectors: RememberedVectors) -> float:
 
 
 QUESTION = re.compile(
-    r"[?？吗呢]\s*$|^\W*(?:and |so |but |or )?"
-    r"(?:wh\w+|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b",
+    rf"[?？吗呢]\s*$|^\W*(?:{one_of(JOINING)} )?"
+    rf"(?:wh\w+|how|{one_of(AUXILIARIES - {'am', 'had', 'shall', 'may', 'might', 'must'})})\b",
     re.I,
 )
-_FIRST_PERSON = frozenset("i i'm i've i'd i'll we we're we've my our".split())
+_FIRST_PERSON = (FIRST_PERSON - {"me", "mine", "us", "ours"}) | FIRST_PERSON_SHORT
 _MARKS = ".,:;!?()[]\"'"
 _BETWEEN = re.compile(  # "I am vegan, is there anything for me?" tells and asks
-    r"(?<=[.!?;])\s+|\n|,\s+(?=(?:is|are|do|does|did|can|could|will|would|should|what|which|who|where|when|how)\b)",
+    rf"(?<=[.!?;])\s+|\n|,\s+(?={one_of(OPENING_AUXILIARIES | BARE_QUESTION_WORDS - {'why'})}\b)",
     re.I,
 )

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence, Set
 from itertools import combinations, pairwise
 
 from smartcache.stems import stem
-from smartcache.wording import ALIGNING, ARTICLES, PERSONS, SENTENCE_STARTERS
+from smartcache.word_classes import DETERMINERS
+from smartcache.wording import ALIGNING, PERSONS, SENTENCE_STARTERS
 
 
 def exchanged(steps: Sequence[str], others: Sequence[str], named: Set[str] | None = None) -> bool:
@@ -32,10 +33,12 @@ def is_turned_round(order: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 def _places(steps: Sequence[str]) -> Mapping[str, frozenset[str]]:
-    """What each word follows, articles aside, by their stems; of Chinese, each sign."""
+    """What each word follows, articles and their like aside, by their stems; of Chinese, each sign."""
     places: dict[str, frozenset[str]] = {}
     kept = [
-        word if word in SENTENCE_STARTERS else stem(word.removesuffix("'s")) for word in steps if word not in ARTICLES
+        word if word in SENTENCE_STARTERS else stem(word.removesuffix("'s"))
+        for word in steps
+        if word not in DETERMINERS
     ]
     for before, word in pairwise(kept):
         if word:

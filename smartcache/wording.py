@@ -1,6 +1,41 @@
 """The word lists behind hard facts and self-containedness: closed classes of English and Chinese, nothing learned."""
 
 import re
+from collections.abc import Iterable
+
+from smartcache.word_classes import (
+    AGREEING,
+    AMOUNTS,
+    AUXILIARIES,
+    AYES,
+    BARE_QUESTION_WORDS,
+    BE_AFTER_ANOTHER,
+    DEMANDS,
+    DEMONSTRATIVES,
+    DENIED_AUXILIARIES,
+    DETERMINERS,
+    FIRST_PERSON,
+    FIRST_PERSON_SHORT,
+    GREETINGS,
+    KINDS_OF_PLACE,
+    KINDS_OF_TIME,
+    LINKING,
+    NOES,
+    OKAYS,
+    PAST_AUXILIARIES,
+    PREPOSITIONS,
+    QUESTION_WORDS,
+    SECOND_PERSON,
+    SHORT_QUESTIONS,
+    THIRD_PERSON,
+    THIRD_PERSON_SELF,
+)
+
+
+def one_of(words: Iterable[str]) -> str:
+    """The pattern of any of these words; of two that begin alike, the longer first."""
+    return f"(?:{'|'.join(sorted(words, key=lambda word: (-len(word), word)))})"
+
 
 NUMBER_WORDS = {
     word: str(number)
@@ -36,8 +71,6 @@ NOT_NEGATION = re.compile(
     re.I | re.X,
 )
 
-ARTICLES = frozenset("a an the my your his her its our their this that these those".split())
-
 # Words that line up equals: what they join may come in any order.
 ALIGNING = frozenset("and or vs versus plus 和 与 跟 或 及 同".split())
 
@@ -49,10 +82,16 @@ PERSONS = {
 }
 
 # Words whose exchange leaves a question what it was: articles, auxiliaries of the present, politeness.
-LIGHT_WORDS = frozenset(
-    """a an the of for in on at to and so please can could do does will would shall is are am be have has
-    i we you me us my our your i'm i'd we're there any some just exactly
-    ok okay hi hello hey thanks well actually really also""".split()
+LIGHT_WORDS = (
+    (AUXILIARIES - PAST_AUXILIARIES - {"should", "may", "might", "must"})
+    | (FIRST_PERSON - {"mine", "ours"})
+    | (SECOND_PERSON - {"yours"})
+    | OKAYS
+    | GREETINGS
+    | frozenset(
+        """a an the of for in on at to and so be i'm i'd we're there any some just exactly
+        please thanks well actually really also""".split()
+    )
 )
 
 OPPOSITE_PREFIXES = ("un", "dis", "in", "im", "de", "non", "non-", "ir", "il", "mis", "anti")
@@ -183,8 +222,8 @@ CHINESE_NOT_NEGATION = re.compile(
 
 # What a question asks for, where its words say so; "what", "which", "why" and a bare "how" may ask for anything.
 INTERROGATIVES = (
-    (r"when|what (?:time|year|date|day|month)|which (?:year|date|day|month)", "when"),
-    (r"where|(?:what|which) (?:place|city|country|town|location)", "where"),
+    (rf"when|what {one_of(KINDS_OF_TIME)}|which {one_of(KINDS_OF_TIME - {'time'})}", "when"),
+    (rf"where|(?:what|which) {one_of(KINDS_OF_PLACE)}", "where"),
     (r"who|whom|whose|(?:what|which) person", "who"),
     (r"how many|what number of", "how many"),
     (r"how much|what (?:price|cost|amount)", "how much"),
@@ -196,43 +235,53 @@ INTERROGATIVES = (
 )
 
 # Stems of the words that ask, where two questions ask for a thing of one kind ("when", "what year").
-ASKING = frozenset("what when where who whom whos which how why year tim dat day month plac person many much".split())
+ASKING = BARE_QUESTION_WORDS | frozenset("whom whos year tim dat day month plac person many much".split())
 
 # Stems of the words that stand for what was said before.
-POINTING = frozenset(
-    """he him his she her hers it its they them their theirs this that thes thos ther here one ones so was wer did be
-    been being had""".split()
+POINTING = (
+    THIRD_PERSON | BE_AFTER_ANOTHER | frozenset("this that thes thos ther here one ones so was wer did had".split())
 )
 
 # Words that may start a sentence, and so have a capital there without being names; they carry no content either.
-SENTENCE_STARTERS = frozenset(
-    """
-    a an the and but or so then also if when while because since although though as at by for from in into of on onto
-    over per than to under until up upon via with without within about above across after against along among around
-    before behind below beneath beside between beyond down during except inside near off out outside through throughout
-    toward towards
-    i me my mine myself we us our ours you your yours he him his she her hers it its itself they them their theirs
-    this that these those there here who whom whose what which where why how whether
-    am is are was were be been being do does did doing done have has had having can could may might must shall should
-    will would ought i'm i've i'd i'll we're we've you're you've he's she's it's they're that's there's what's who's
-    where's how's when's isn't aren't wasn't weren't don't doesn't didn't haven't hasn't hadn't can't couldn't won't
-    wouldn't shouldn't let's
-    yes no not ok okay yeah yea yep nope indeed alright besides aside sure please thanks thank hi hello hey dear sorry
-    well now just only even still yet
-    too very really quite maybe perhaps again else instead actually anyway
-    tell give show list explain describe say let make get go know want need like think see help ask find
-    any some all each every both either neither none many much more most few less other another such same own
-    one ones thing things something anything everything nothing someone anyone everyone
-    happen happened happens happening interesting important significant fact facts way ways kind sort type lot bit
-    got gets getting gave given went going came come comes take takes took taken use used using tried try
-    """.split()
+SENTENCE_STARTERS = (
+    DETERMINERS
+    | FIRST_PERSON
+    | FIRST_PERSON_SHORT
+    | SECOND_PERSON
+    | THIRD_PERSON
+    | QUESTION_WORDS
+    | SHORT_QUESTIONS
+    | AUXILIARIES
+    | BE_AFTER_ANOTHER
+    | (DENIED_AUXILIARIES - {"mustn't"})
+    | LINKING
+    | PREPOSITIONS
+    | DEMANDS
+    | AMOUNTS
+    | (AYES - {"yup"})
+    | (NOES - {"nah"})
+    | OKAYS
+    | GREETINGS
+    | frozenset(
+        """if while because although though per upon via within across along among around behind beneath beside between
+        beyond except near through throughout toward towards
+        myself itself there here whether doing done having ought you're you've he's she's it's they're that's there's
+        let's not indeed alright besides aside sure please thanks thank dear sorry well now just only even still yet
+        too very really quite maybe perhaps again else instead actually anyway
+        say let make get go know want need like think see help ask find
+        neither none many much more few less other another such same own
+        one ones thing things something anything everything nothing someone anyone everyone
+        happen happened happens happening interesting important significant fact facts way ways kind sort type lot bit
+        got gets getting gave given went going came come comes take takes took taken use used using tried try
+        """.split()
+    )
 )
 
 # Signs that a question points at something said before.
 ANAPHORA = re.compile(
-    r"""\b(?:he|him|his|himself|she|her|hers|herself|they|them|their|theirs|themselves|this|these|those|former|latter
+    rf"""\b(?:{one_of(THIRD_PERSON | THIRD_PERSON_SELF | DEMONSTRATIVES)}|former|latter
         |ones?|same|such|above|aforementioned|previous(?:ly)?|earlier|another|others?|else|instead|again|too|either
-        |neither|both|also|more|then|so|there|there's|it|its|it's|itself|that|that's|which\ of|any\ of|all\ of
+        |neither|both|also|more|then|so|there|there's|it's|that's|which\ of|any\ of|all\ of
         |(?:an|the|some|more)\ examples?(?!\ (?:of|for|that)))\b""",
     re.I | re.X,
 )
@@ -249,7 +298,8 @@ NOT_ANAPHORA = re.compile(
     re.I | re.X,
 )
 ELLIPTIC_START = re.compile(
-    r"^\W*(?:and|but|or|so|then|also|yes|no|yeah|nope|ok|okay|sure|right|what about|how about|how come|why not"
+    rf"^\W*(?:{one_of(LINKING | OKAYS)}|{one_of(AYES - {'yea', 'yep', 'yup'})}|{one_of(NOES - {'nah'})}"
+    rf"|{one_of(AGREEING - {'correct'})}|what about|how about|how come|why not"
     r"|what if|what else|who else|anything|any other|what happened next|no thanks)\b",
     re.I,
 )
