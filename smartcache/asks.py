@@ -65,11 +65,10 @@ _KINDS = tuple(
         ("what", r"\bwh(?:at|ich)\b"),
     )
 )
-_DENIED = DENIED_AUXILIARIES - {"hadn't", "couldn't", "wouldn't", "shouldn't", "mustn't"}
 _YES_OR_NO = re.compile(
     rf"^\W*(?:(?:{one_of(LINKING | OKAYS)}|please|well)\W+)*"
     r"(?:(?:in addition to|other than|besides|aside from|apart from|along with) [^,]*, )?"
-    rf"{one_of(AUXILIARIES - {'shall', 'might'} | _DENIED | {'if', 'whether'})}\b",
+    rf"{one_of(AUXILIARIES | DENIED_AUXILIARIES | {'if', 'whether'})}\b",
     re.I,
 )
 _GOES_ON = re.compile(

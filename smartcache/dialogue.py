@@ -18,7 +18,7 @@ from smartcache.repair import mended
 from smartcache.stems import stem
 from smartcache.telling import QUESTION, stated
 from smartcache.types import Request, Turn
-from smartcache.word_classes import AUXILIARIES, AYES, EARLY_ORDINALS, FIRST_PERSON, NOES, SECOND_PERSON
+from smartcache.word_classes import AUXILIARIES, AYES, FIRST_PERSON, NOES, ORDINALS, SECOND_PERSON
 from smartcache.wording import ANAPHORA, CHINESE_ANAPHORA, ELLIPTIC_START, NOT_ANAPHORA, one_of
 
 # Options that cannot change the answer. A written list of what is left out: all that is not on it is in the key.
@@ -309,10 +309,10 @@ def stands_alone(question: str, read: Callable[[str], Facts] = Facts.of) -> bool
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a sign: no tokenizer takes it
 _TOPIC = re.compile(r"^\W*(?:please )?(?:tell me about|describe|explain)\b", re.I)
-_NO = re.compile(rf"^\W*(?:{one_of(NOES - {'nah'})}|not|never|i'm not|i \w+n't|不|没)", re.I)
+_NO = re.compile(rf"^\W*(?:(?:{one_of(NOES)}|not|never|i'm not|i \w+n't)\b|不|没)", re.I)
 _PLACED = re.compile(
-    rf"\b{one_of(EARLY_ORDINALS | {'last', 'latter', 'former', 'next', 'other'})} (?:one|option|item|of)"
-    rf"|\b(?:latter|former)\b|\bthe {one_of(EARLY_ORDINALS | {'last'})}\W*$",
+    rf"\b{one_of(ORDINALS | {'last', 'latter', 'former', 'next', 'other'})} (?:one|option|item|of)"
+    rf"|\b(?:latter|former)\b|\bthe {one_of(ORDINALS | {'last'})}\W*$",
     re.I,
 )
 _INSTRUCTS = re.compile(
@@ -320,7 +320,7 @@ _INSTRUCTS = re.compile(
     r"(?:answer|reply|respond|speak|talk|write|explain|keep|be|use|format|translate|act|pretend|give)\b",
     re.I,
 )
-_PLAIN_REPLY = rf"{one_of(AYES - {'yea', 'yup'} | NOES - {'nah'})}|not really|not yet|not at all|never"
+_PLAIN_REPLY = rf"{one_of(AYES | NOES)}|not really|not yet|not at all|never"
 _REPLY = re.compile(
     rf"^\W*(?:{_PLAIN_REPLY}|i (?:do|am|can|have|did)|i(?:'m not| \w+n't)"
     r"|对|是的?|不是|没有|有)\b[\w ']{0,12}\W*$",
@@ -329,7 +329,7 @@ _REPLY = re.compile(
 _BARE = re.compile(rf"^\W*(?:{_PLAIN_REPLY})\b[\w ',]{{0,12}}\W*$", re.I)
 _PROPER = re.compile(r"\b[A-Z][a-zà-ÿ]+(?:-[A-Z]?[a-z]+)*\b")  # "WiFi" and "ATM" tell of no one thing
 _OF_THE_USER = re.compile(  # "Can I get it?", and not "How do I get it?"
-    rf"^\W*{one_of(AUXILIARIES - {'had', 'shall', 'might'})}\b.*\b{one_of(FIRST_PERSON - {'mine', 'ours'})}\b",
+    rf"^\W*{one_of(AUXILIARIES)}\b.*\b{one_of(FIRST_PERSON)}\b",
     re.I,
 )
 _OF_THE_OTHER = re.compile(rf"\b{one_of(SECOND_PERSON | {'here', 'they', 'their'})}\b|\bat the \w+\W*$", re.I)

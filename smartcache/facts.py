@@ -207,7 +207,7 @@ _IDENTIFIER = re.compile(
 )
 _ANSWERS = -1  # the axis of yes and no, where a text begins with one
 _ANSWER = re.compile(
-    rf"^\W*(?:(?P<yes>{one_of(AYES - {'yup'} | AGREEING)})|{one_of(NOES - {'nah'})})\b(?!\s+(?:one|longer|more)\b)",
+    rf"^\W*(?:(?P<yes>{one_of(AYES | AGREEING)})|{one_of(NOES)})\b(?!\s+(?:one|longer|more)\b)",
     re.I,
 )
 _SIGNS = frozenset(("So", "Sc", "No"))  # emoji, currencies, fractions: an embedder may know none of them

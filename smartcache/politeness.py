@@ -66,7 +66,8 @@ def _answer(text: str, before: str) -> str | None:
 
 
 _PARTS = re.compile(r"\s*[,.!;:]+\s*|\s+and\s+")
-_THANKS = re.compile(r"[\s,.!]*\b(?:please|thanks|thank you)(?: (?:a lot|very much|so much))?\s*(?=[,.!;:]|$)")
+_PLEASE = rf"(?:{one_of(PLEAS | THANKS)}|thank\s+you|ty)"
+_THANKS = re.compile(rf"[\s,.!]*\b{_PLEASE}(?: (?:a lot|very much|so much))?\s*(?=[,.!;:]|$)")
 _WH = one_of(BARE_QUESTION_WORDS)
 _AYE = one_of(AYES)
 _THIS = r"(?:that|it|this|all|everything)"
@@ -92,10 +93,10 @@ _CONFIRM = re.compile(
 )
 _TAKES = (  # a word before "please" or "thanks" that speaks of it
     (BE - {"am"})
-    | (SAYING - {"said"})
+    | SAYING
     | frozenset("for of with mean means word words called spell write than like as about".split())
 )
-_NO = re.compile(rf"\W*{one_of(NOES)}(?:[\s,.!]+(?:thanks|thank\s+you|thx))?\W*", re.I)
+_NO = re.compile(rf"\W*{one_of(NOES)}(?:[\s,.!]+{_PLEASE})?\W*", re.I)
 
 _ASKS = rf"(?={one_of(BARE_QUESTION_WORDS | OPENING_AUXILIARIES | {'i'})}\b)"
 _FIRST = re.compile(
@@ -114,7 +115,7 @@ _FIRST = re.compile(
     re.I | re.X,
 )
 _LAST = re.compile(
-    rf"""[,.!\s]+(?:(?:{one_of(PLEAS | THANKS)}|thank\s+you|cheers|ty)
+    rf"""[,.!\s]+(?:(?:{_PLEASE}|cheers)
         (?:\s+(?:a\s+lot|so\s+much|very\s+much|in\s+advance))?[,\s]*)+(?P<end>\W*)$""",
     re.I | re.X,
 )

@@ -58,7 +58,7 @@ _DIGIT = re.compile(r"\d")
 _SIGN = re.compile(r"[-=<>!&|+*/%~^#(]")  # without any of these there is no code
 _OBJECT = re.compile(rf"\bwhom?\s+{one_of(DO)}\b", re.I)  # "Who did A buy?"
 _SUBJECT = re.compile(  # "Who bought A?"
-    rf"\bwho\s+(?!(?:{one_of(AUXILIARIES - {'am', 'shall', 'must'})}|else|to)\b)\w+"
+    rf"\bwho\s+(?!(?:{one_of(AUXILIARIES)}|else|to)\b)\w+"
     rf"|\bwho\s+{one_of(BE - {'am'})}\b[^?]{{0,80}}\bby\b|\bby whom\b",
     re.I,
 )

@@ -32,7 +32,7 @@ def _breaks_off(text: str, slip: re.Match[str]) -> bool:
     and not what the word before it speaks of ("to say sorry", "is there no wait time")."""
     before, phrase, after = text[: slip.start()], slip["phrase"], text[slip.end() :]
     if phrase[:2].lower() == "or":
-        return _plain((before.split() or [""])[0]) not in _WHETHER
+        return _plain((before.split() or [""])[0]) not in AUXILIARIES
     if slip["gap"].strip() or not before or before[-1] in "?!":
         return True
     last, is_title = _plain(before.split()[-1]), phrase[0].isupper() and phrase[1:2].islower()
@@ -57,7 +57,6 @@ LITERAL = re.compile(  # a text to work on, where every word counts
     re.I,
 )
 _OPENINGS = QUESTION_WORDS | (BE - {"am"}) | DO | {"can", "could"}
-_WHETHER = AUXILIARIES - {"am", "had", "might"}
 _SAID = SAYING | {"that"}
 _TAKES = (  # before a phrase they need it, unless a question begins there
     BE | DO | frozenset("i'm be been i he she they there so very feel feels what a to use".split())

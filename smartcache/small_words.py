@@ -30,11 +30,12 @@ from smartcache.word_classes import (
     PRONOUNS,
     QUESTION_WORDS,
     SHORT_QUESTIONS,
+    THANKS,
 )
 from smartcache.wording import one_of
 
 MAX_OTHER = 3  # small words that one has and the other has not: with more it is another wording
-POLITE = PLEAS | GREETINGS | OKAYS | frozenset("kindly thanks thank just then so and well now".split())
+POLITE = PLEAS | THANKS | GREETINGS | OKAYS | frozenset("kindly thank just then so and well now".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +115,11 @@ _WORD = re.compile(r"[a-z0-9]+(?:[-'][a-z]+)*")
 _TENSES = {
     **dict.fromkeys(PAST_AUXILIARIES, "past"),
     **dict.fromkeys("wasn't weren't didn't hadn't".split(), "past"),
-    **dict.fromkeys((BE | DO) - PAST_AUXILIARIES | SHORT_QUESTIONS - {"when's"}, "present"),
+    **dict.fromkeys((BE | DO) - PAST_AUXILIARIES | SHORT_QUESTIONS, "present"),
     **dict.fromkeys("isn't aren't don't doesn't i'm it's".split(), "present"),
     **dict.fromkeys("will won't i'll it'll".split(), "present"),  # "When does it start?", "When will it start?"
 }
-_OWNED = re.compile(rf"\b({one_of(OWNERS - {'its'})}|[a-z]+'s)\s+([a-z]+)\b(?!')")
+_OWNED = re.compile(rf"\b({one_of(OWNERS)}|[a-z]+'s)\s+([a-z]+)\b(?!')")
 _ASKING = frozenset("who what which how".split())
 _MODALS = {
     **dict.fromkeys("can could may might can't couldn't".split(), "can"),
@@ -159,10 +160,10 @@ _SMALL = (
     | PRONOUNS
     | AUXILIARIES
     | BE_AFTER_ANOTHER
-    | (DENIED_AUXILIARIES - {"wouldn't"})
+    | DENIED_AUXILIARIES
     | QUESTION_WORDS
-    | (SHORT_QUESTIONS - {"when's"})
-    | (FIRST_PERSON_SHORT - {"we're", "we've"})
+    | SHORT_QUESTIONS
+    | FIRST_PERSON_SHORT
     | JOINING
     | PREPOSITIONS
     | AMOUNTS

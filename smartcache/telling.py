@@ -13,10 +13,12 @@ from smartcache.focus import focus, weighty_stems
 from smartcache.word_classes import (
     AUXILIARIES,
     BARE_QUESTION_WORDS,
+    DENIED_AUXILIARIES,
     FIRST_PERSON,
     FIRST_PERSON_SHORT,
     JOINING,
     OPENING_AUXILIARIES,
+    PRONOUNS,
 )
 from smartcache.wording import one_of
 
@@ -143,14 +145,16 @@ def _alike(one: Sentence, other: Sentence, vectors: RememberedVectors) -> float:
     return 1.0 if nearness >= MIN_ALIKE else nearness
 
 
+_BEFORE_A_PERSON = {"am", "had", "shall", "may", "might", "must"}  # "May I go", and not "May 5 works"
 QUESTION = re.compile(
     rf"[?？吗呢]\s*$|^\W*(?:{one_of(JOINING)} )?"
-    rf"(?:wh\w+|how|{one_of(AUXILIARIES - {'am', 'had', 'shall', 'may', 'might', 'must'})})\b",
+    rf"(?:wh\w+|how|{one_of(AUXILIARIES - _BEFORE_A_PERSON | DENIED_AUXILIARIES)}"
+    rf"|{one_of(_BEFORE_A_PERSON)} {one_of(PRONOUNS)})\b",
     re.I,
 )
 _FIRST_PERSON = (FIRST_PERSON - {"me", "mine", "us", "ours"}) | FIRST_PERSON_SHORT
 _MARKS = ".,:;!?()[]\"'"
 _BETWEEN = re.compile(  # "I am vegan, is there anything for me?" tells and asks
-    rf"(?<=[.!?;])\s+|\n|,\s+(?={one_of(OPENING_AUXILIARIES | BARE_QUESTION_WORDS - {'why'})}\b)",
+    rf"(?<=[.!?;])\s+|\n|,\s+(?={one_of(OPENING_AUXILIARIES | BARE_QUESTION_WORDS)}\b)",
     re.I,
 )

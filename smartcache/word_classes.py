@@ -11,7 +11,10 @@ HAVE = frozenset("has have had".split())
 MODALS = frozenset("can could will would shall should may might must".split())
 AUXILIARIES = BE | DO | HAVE | MODALS
 PAST_AUXILIARIES = frozenset("was were did had".split())
-OPENING_AUXILIARIES = frozenset("is are do does did can could will would should".split())  # of most questions
+# Of most questions.
+OPENING_AUXILIARIES = frozenset(
+    "is are was were do does did can could will would should has have".split()
+)
 DENIED_AUXILIARIES = frozenset(
     """isn't aren't wasn't weren't don't doesn't didn't hasn't haven't hadn't can't couldn't won't wouldn't shouldn't
     mustn't""".split()
@@ -37,8 +40,7 @@ THIRD_PERSON = frozenset("he him his she her hers it its they them their theirs"
 THIRD_PERSON_SELF = frozenset("himself herself itself themselves".split())
 PRONOUNS = frozenset("i me we us you he him she her it they them".split())
 AMOUNTS = frozenset("all any both each either every most some".split())
-EARLY_ORDINALS = frozenset("first second third fourth fifth".split())
-ORDINALS = EARLY_ORDINALS | frozenset("sixth seventh eighth ninth tenth".split())
+ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth".split())
 
 # What joins and places.
 JOINING = frozenset("and but or so".split())

@@ -23,10 +23,12 @@ from smartcache.word_classes import (
     NOES,
     OKAYS,
     PAST_AUXILIARIES,
+    PLEAS,
     PREPOSITIONS,
     QUESTION_WORDS,
     SECOND_PERSON,
     SHORT_QUESTIONS,
+    THANKS,
     THIRD_PERSON,
     THIRD_PERSON_SELF,
 )
@@ -88,9 +90,11 @@ LIGHT_WORDS = (
     | (SECOND_PERSON - {"yours"})
     | OKAYS
     | GREETINGS
+    | PLEAS
+    | THANKS
     | frozenset(
         """a an the of for in on at to and so be i'm i'd we're there any some just exactly
-        please thanks well actually really also""".split()
+        well actually really also""".split()
     )
 )
 
@@ -222,7 +226,7 @@ CHINESE_NOT_NEGATION = re.compile(
 
 # What a question asks for, where its words say so; "what", "which", "why" and a bare "how" may ask for anything.
 INTERROGATIVES = (
-    (rf"when|what {one_of(KINDS_OF_TIME)}|which {one_of(KINDS_OF_TIME - {'time'})}", "when"),
+    (rf"when|what {one_of(KINDS_OF_TIME)}|which {one_of(KINDS_OF_TIME)}", "when"),
     (rf"where|(?:what|which) {one_of(KINDS_OF_PLACE)}", "where"),
     (r"who|whom|whose|(?:what|which) person", "who"),
     (r"how many|what number of", "how many"),
@@ -239,7 +243,9 @@ ASKING = BARE_QUESTION_WORDS | frozenset("whom whos year tim dat day month plac 
 
 # Stems of the words that stand for what was said before.
 POINTING = (
-    THIRD_PERSON | BE_AFTER_ANOTHER | frozenset("this that thes thos ther here one ones so was wer did had".split())
+    THIRD_PERSON
+    | BE_AFTER_ANOTHER
+    | frozenset("this thi that thes thos ther here her one ones so was wer did had".split())
 )
 
 # Words that may start a sentence, and so have a capital there without being names; they carry no content either.
@@ -249,24 +255,27 @@ SENTENCE_STARTERS = (
     | FIRST_PERSON_SHORT
     | SECOND_PERSON
     | THIRD_PERSON
+    | THIRD_PERSON_SELF
     | QUESTION_WORDS
     | SHORT_QUESTIONS
     | AUXILIARIES
     | BE_AFTER_ANOTHER
-    | (DENIED_AUXILIARIES - {"mustn't"})
+    | DENIED_AUXILIARIES
     | LINKING
     | PREPOSITIONS
     | DEMANDS
     | AMOUNTS
-    | (AYES - {"yup"})
-    | (NOES - {"nah"})
+    | AYES
+    | NOES
     | OKAYS
     | GREETINGS
+    | PLEAS
+    | THANKS
     | frozenset(
         """if while because although though per upon via within across along among around behind beneath beside between
         beyond except near through throughout toward towards
         myself itself there here whether doing done having ought you're you've he's she's it's they're that's there's
-        let's not indeed alright besides aside sure please thanks thank dear sorry well now just only even still yet
+        let's not indeed alright besides aside sure thank dear sorry well now just only even still yet
         too very really quite maybe perhaps again else instead actually anyway
         say let make get go know want need like think see help ask find
         neither none many much more few less other another such same own
@@ -298,7 +307,7 @@ NOT_ANAPHORA = re.compile(
     re.I | re.X,
 )
 ELLIPTIC_START = re.compile(
-    rf"^\W*(?:{one_of(LINKING | OKAYS)}|{one_of(AYES - {'yea', 'yep', 'yup'})}|{one_of(NOES - {'nah'})}"
+    rf"^\W*(?:{one_of(LINKING | OKAYS)}|{one_of(AYES)}|{one_of(NOES)}"
     rf"|{one_of(AGREEING - {'correct'})}|what about|how about|how come|why not"
     r"|what if|what else|who else|anything|any other|what happened next|no thanks)\b",
     re.I,
