@@ -45,6 +45,17 @@ _UNIT = re.compile(rf"(?<![\w.])(\d+(?:\.\d+)?)({'|'.join(_UNITS)})\b", re.I)
 _MEASURED = re.compile(rf"(?<=\d )(?:{'|'.join(_UNITS)})\b", re.I)
 _MEASURES = FIRST_AXIS - 3  # the axis of the units that follow a number
 
+_FROM_NOW = FIRST_AXIS - 4  # the axis of "this week", "next week" and "last week"
+_TIMES = {
+    word: side
+    for side, words in enumerate(("this current", "next coming following upcoming", "last past previous"))
+    for word in words.split()
+}
+_NEARBY = re.compile(  # "the last week of May" is no such time
+    rf"\b({one_of(_TIMES)}) (?:week|weekend|month|year|quarter|semester|term|season|night|summer|winter|spring|autumn"
+    r"|fall|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b(?! of\b)",
+    re.I,
+)
 _ORDINALS = (ORDINALS - {"first", "second"}) | {"latter", "former"}
 _SECOND = re.compile(r"\bthe second\b|\bsecond (?:one|option|answer|item|step|time|thing|point)\b", re.I)
 _PARTS = frozenset("half quarter twice thrice double triple".split())
@@ -86,8 +97,8 @@ def precise_facts(text: str, words: frozenset[str]) -> Iterator[str]:
 
 
 def precise_sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """(axis, side) of each word that is one of a kind, as Monday is of the days; and of "who", whether it asks for who
-    does something or for whom it is done to."""
+    """(axis, side) of each word that is one of a kind, as Monday is of the days; of a time told from now, whether it is
+    this, the next or the last; and of "who", whether it asks for who does something or for whom it is done to."""
     if _DIGIT.search(text):
         yield from ((_MEASURES, _UNITS.index(unit.lower().replace("hrs", "hr"))) for unit in _MEASURED.findall(text))
     if "who" in words or "whom" in words:
@@ -95,6 +106,7 @@ def precise_sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]
             yield FIRST_AXIS - 2, 0
         elif _SUBJECT.search(text):
             yield FIRST_AXIS - 2, 1
+    yield from ((_FROM_NOW, _TIMES[when.lower()]) for when in _NEARBY.findall(text) if words & _TIMES.keys())
     if "by" in words and _PASSIVE.search(text):
         yield PASSIVE
     for word in words & _SIDES.keys():

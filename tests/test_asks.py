@@ -12,6 +12,8 @@ from smartcache.asks import asks, aspects, goes_on, kinds_apart
         ("Can you tell me where it is?", "where"),
         ("Do you know if it is open?", "yes or no"),
         ("Is it open?", "yes or no"),
+        ("Might I go?", "yes or no"),
+        ("Couldn't they wait?", "yes or no"),
         ("I would like to know how much it costs", "how many"),
         ("What year was it?", "when"),
         ("Fix the light", ""),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smartcache import Request, Turn
-from smartcache.dialogue import Dialogue, stands_alone
+from smartcache.dialogue import Dialogue, replies, stands_alone
 from smartcache.facts import Facts
 
 
@@ -257,3 +257,9 @@ def test_whether_the_user_named_the_same():
     assert not about.names_the_same(dialogue("Do you know Pizza Hut?", "Yes.", "Do they deliver?"))
     nothing = dialogue("do you know it?", "Yes.", "Do they deliver?")
     assert not nothing.names_the_same(nothing)
+
+
+@pytest.mark.parametrize(("reply", "is_yes"), [("yup", True), ("Nah", False), ("no", False), ("Not yet", False)])
+def test_a_reply_is_yes_or_no_by_its_first_word(reply, is_yes):
+    assert [answer for _, answer in replies((("assistant", "Is the door red?"), ("user", reply)))] == [is_yes]
+    assert [*replies((("assistant", "In which month?"), ("user", "November")))] == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smartcache import Answer, Request, SmartCache, Turn
-from smartcache.focus import focus, unnamed
+from smartcache.focus import focus, unnamed, weighty_stems
 from smartcache.state import State
 from smartcache.testing import TableEmbedder
 
@@ -152,3 +152,9 @@ def test_a_state_that_was_kept_under_another_rule_is_not_compared(monkeypatch):
             patched.setattr(State, "of", of)
             cache.store(ask(*PIZZA), Answer("stored"))
         assert (cache.lookup(reworded) is not None) == hits
+
+
+@pytest.mark.parametrize("pointing", ["it", "this", "that", "here"])
+def test_a_word_that_points_is_light_in_each_of_its_forms(pointing):
+    assert weighty_stems(f"Is {pointing} a fish?") == weighty_stems("Is it a fish?") == {"fish"}
+    assert weighty_stems("Is Theo a fish?") == {"theo", "fish"}

@@ -77,7 +77,8 @@ def test_two_stories_too_long_to_compare_are_two(vectors, telling, count, alike)
 def test_a_sentence_may_tell_and_ask():
     assert [one.text for one in told("I am vegan, is there anything for me?")] == ["I am vegan"]
     assert [one.text for one in told("What I have is a Mac.")] == ["What I have is a Mac."]
-    assert told("What is a Mac?", "How do I start it") == []
+    assert told("What is a Mac?", "How do I start it", "May I go", "Had they known", "Wouldn't that help") == []
+    assert [one.text for one in told("May 5 works for me")] == ["May 5 works for me"]
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,10 @@ class ByConfidence:
 
 def leans_on_nothing(asked: Case, stored: Case, known: Mapping[str, float]) -> bool:
     """Whether one asks "How old is she?" after nothing, and the other says no less after something: of such pairs
-    nothing could be learned, as nobody takes one for the rewrite of the other."""
+    nothing could be learned, as nobody takes one for the rewrite of the other. "What did Ann do next?" leans on what
+    was said before too, whatever it names."""
+    if (known["histories"], known["goes_on"]) in ((0, 1), (1, 2)):
+        return True
     says_more = known["shared_there"] < 1 or known["stands_least"] >= 0
     return (
         known["histories"] == 1

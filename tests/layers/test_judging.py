@@ -9,7 +9,7 @@ import pytest
 
 from smartcache.dialogue import Dialogue, partition_key
 from smartcache.embedding import RememberedVectors
-from smartcache.layers.judging import ByConfidence, Case, near_signals
+from smartcache.layers.judging import ByConfidence, Case, leans_on_nothing, near_signals
 from smartcache.signals import Told
 from smartcache.state import State
 from smartcache.testing import BagOfWordsEmbedder
@@ -104,6 +104,27 @@ def test_where_a_rule_is_against_it_what_they_differ_in_is_not_embedded():
     policy = SimpleNamespace(accepts=lambda candidate: True)
     ruling = ByConfidence(vectors, Sure(1, 1, 1, 1)).judge(*cases, age_seconds=0.0, policy=policy)
     assert (ruling.signals.facts_agree, ruling.signals.focus) == (False, 0.0)
+
+
+ANN = (("user", "Tell me about Ann Lee"), ("assistant", "She painted the doors of Oslo."))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "leans"),
+    [
+        (Dialogue(ANN, "What did she do next?"), Dialogue((), "What did Ann Lee do next?"), True),
+        (Dialogue(ANN, "What did she do?"), Dialogue((), "What did Ann Lee do?"), False),
+        (Dialogue(ANN, "What did she do next?"), Dialogue((), "What did Ann Lee do after the doors of Oslo?"), False),
+        (Dialogue((), "What did Ann Lee do next?"), Dialogue((), "What did Ann Lee do?"), True),
+        (Dialogue((), "What did Ann Lee do next?"), Dialogue((), "And what did Ann Lee do next?"), False),
+    ],
+)
+def test_what_came_next_leans_on_what_was_before_whoever_is_named(one, other, leans):
+    vectors = RememberedVectors(BagOfWordsEmbedder())
+    asked, stored = (Case(Told(side), State.of(side, vectors)) for side in (one, other))
+    known = near_signals(asked.state, stored.state) | asked.told.shares(stored.told)
+    assert leans_on_nothing(asked, stored, known) is leans
+    assert leans_on_nothing(stored, asked, known) is leans
 
 
 def test_vectors_of_another_digest_are_kept_apart():
