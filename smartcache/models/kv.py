@@ -71,6 +71,11 @@ class Room(Cache):
         for layer in self._rooms:
             layer.cut(length)
 
+    def stretch(self, length: int) -> None:
+        """Hold `length` tokens; whoever calls writes the state of those that are new."""
+        for layer in self._rooms:
+            layer.stretch(length)
+
     def begin_again(self) -> None:
         """Hold nothing, where placing failed halfway: memory of its own may have been laid out for other state."""
         self.exact = True
@@ -140,6 +145,10 @@ class _RoomLayer(DynamicLayer):
     def cut(self, length: int) -> None:
         if self._room is not None:
             self.fill_to(length)
+
+    def stretch(self, length: int) -> None:
+        self._make_room(length, self.get_seq_length())
+        self.fill_to(length)
 
     def begin_again(self) -> None:
         if self._is_lent:

@@ -10,15 +10,16 @@ from numbers import Integral
 from pathlib import Path
 from textwrap import shorten
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from smartcache.errors import MissingModel
 from smartcache.layers.prefixes import NoPrefixCache, PrefixCache
-from smartcache.models.batch import BatchDecoder
+from smartcache.models.blend import BlendDecoder
 from smartcache.models.bundled import LANGUAGE_MODEL, bundled_model_path
+from smartcache.models.chunk_places import Blend, require_share
 from smartcache.models.decoding import Progress
 from smartcache.models.identity import fingerprint
 from smartcache.models.kv_files import KVFiles
@@ -37,9 +38,12 @@ if TYPE_CHECKING:
 
     from smartcache.models.kv import KVSegment
 
+Reuse: TypeAlias = Literal["prefix", "blend"]
+
 MAX_REASON_LETTERS = 200
 MAX_ROWS = 16
 MAX_UNCOUNTED = 64
+RECOMPUTE = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ class LocalModel:
         self.prefix_cache: PrefixCache[KVSegment] | NoPrefixCache = (
             PrefixCache() if prefix_cache is None else prefix_cache
         )
-        self._decoder = BatchDecoder(model, self.prefix_cache, self.fingerprint, packed=packed)
+        self._decoder = BlendDecoder(model, self.prefix_cache, self.fingerprint, packed=packed)
         if self.prefix_cache.has_tiers and self._decoder.keeps_any_token:  # files hold what can be cut at any token
             self.prefix_cache.use_codec(self.fingerprint, KVFiles(model.device, self._decoder.example()))
         self._ends = _end_tokens(model, tokenizer)
@@ -168,6 +172,9 @@ class LocalModel:
         max_new_tokens: int = 256,
         stop: Sequence[str] = (),
         scope: str | None = None,
+        reuse: Reuse = "prefix",
+        chunks: Sequence[str] = (),
+        recompute: float = RECOMPUTE,
         **sampling: Any,
     ) -> Generation:
         """Continue a text, or answer a conversation.
@@ -175,9 +182,13 @@ class LocalModel:
         `scope`: who may find the state that this leaves, and whose state it may use beside everyone's (""); None is
         the scope of the request that a SmartCache is answering, "" outside of one.
         `sampling`: temperature, top_k, top_p, min_p, repetition_penalty, do_sample, seed, as in transformers.
+        `reuse="blend"` is not exact: beyond the known beginning, the state of the prompt's `chunks` (the texts as they
+        stand there, in their order) is taken from where each follows the text before the first, and the share
+        `recompute` of it, of what differs most, is computed anew. Where that cannot be, the generation is exact.
         Raises ValueError for an empty prompt, and for one that is longer than the model's context.
         """
-        run = self._run(self._read(prompt), max_new_tokens, stop, scope, sampling)
+        tokens = self._read(prompt)
+        run = self._run(tokens, max_new_tokens, stop, scope, sampling, self._blend(tokens, reuse, chunks, recompute))
         for _ in run:
             pass
         return run.generation()
@@ -215,6 +226,9 @@ class LocalModel:
         stop: Sequence[str] = (),
         on_end: Callable[[Generation], object] | None = None,
         scope: str | None = None,
+        reuse: Reuse = "prefix",
+        chunks: Sequence[str] = (),
+        recompute: float = RECOMPUTE,
         **sampling: Any,
     ) -> Iterator[str]:
         """The text of `generate`, in pieces as they come; no piece ends inside a character.
@@ -224,7 +238,9 @@ class LocalModel:
         """
         if on_end is not None and not callable(on_end):
             raise TypeError(f"on_end is {on_end!r}: it must be a function of a Generation")
-        return self._run(self._read(prompt), max_new_tokens, stop, scope, sampling).pieces(on_end)
+        tokens = self._read(prompt)
+        blend = self._blend(tokens, reuse, chunks, recompute)
+        return self._run(tokens, max_new_tokens, stop, scope, sampling, blend).pieces(on_end)
 
     def tokens_of(self, prompt: Prompt) -> list[int]:
         """The token ids of a prompt, as the model reads it and as its prefix is known by."""
@@ -262,6 +278,7 @@ class LocalModel:
         stop: Sequence[str],
         scope: str | None,
         sampling: Mapping[str, Any],
+        blend: Blend | None = None,
     ) -> Run:
         _require_count("max_new_tokens", max_new_tokens)
         rule = Sampling.of(dict(sampling)).chooser(self._model.generation_config, self._model.device)
@@ -270,8 +287,16 @@ class LocalModel:
             max_new_tokens = min(max_new_tokens, self._context_tokens - len(tokens) + 1)
         if len(self._done) > MAX_UNCOUNTED:
             self.usage  # noqa: B018 - asking counts them
-        progress = Progress(tokens, current_scope() if scope is None else _require_scope(scope))
+        progress = Progress(tokens, current_scope() if scope is None else _require_scope(scope), blend=blend)
         return Run(self._decoder, progress, max_new_tokens, rule, pieces, self._ends, self._count)
+
+    def _blend(self, prompt: list[int], reuse: Reuse, chunks: Sequence[str], recompute: float) -> Blend | None:
+        if reuse not in get_args(Reuse):
+            raise ValueError(f"reuse is {reuse!r}: it must be one of {', '.join(get_args(Reuse))}")
+        if isinstance(chunks, str) or not all(isinstance(chunk, str) for chunk in chunks):
+            raise TypeError("chunks are texts, as build_prompt(…).chunks: put a single one into a list")
+        require_share(recompute)
+        return None if reuse == "prefix" else Blend.of(prompt, list(map(self._tokens.of_part, chunks)), recompute)
 
     def _count(self, progress: Progress) -> None:
         self._done.append((len(progress.prompt), progress.cached_tokens, len(progress.tokens)))

@@ -23,7 +23,8 @@ class Generation:
     not computed. `first_token_seconds` runs from the token ids of the prompt to the first new one; of it,
     `placed_seconds` went into finding and placing the known prefix. `finish_reason` is "stop" at an end-of-text token
     or a stop string (the text ends before it), "length" where the tokens or the context ran out. Not `exact` is one
-    that rests on state which a prefix cache with `compress` had compressed.
+    that rests on state which a prefix cache with `compress` had compressed, or which `reuse="blend"` took from other
+    texts: of that, `recomputed_share` was computed anew (None where nothing was taken).
     """
 
     text: str
@@ -35,6 +36,7 @@ class Generation:
     seconds: float
     finish_reason: Literal["stop", "length"]
     exact: bool = True
+    recomputed_share: float | None = None
 
 
 class Run:
@@ -104,6 +106,7 @@ class Run:
             seconds=self._seconds,
             finish_reason=self._finish_reason,
             exact=self.progress.exact,
+            recomputed_share=self.progress.recomputed_share,
         )
 
     @staticmethod

@@ -36,6 +36,11 @@ class Tokens:
             raise ValueError("the prompt is empty: it has no tokens")
         return list(ids)
 
+    def of_part(self, text: str) -> list[int]:
+        """The token ids of a text in the midst of others: nothing is put before or after it."""
+        with self._lock:
+            return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
     def beginning(self, prompt: Prompt) -> list[int]:
         """What later prompts begin with: of a conversation in which the user has the next word, all up to that."""
         last = prompt[-1] if isinstance(prompt, Sequence) and not isinstance(prompt, str) and prompt else None
