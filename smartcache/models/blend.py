@@ -83,28 +83,28 @@ class BlendDecoder(BatchDecoder):
         if exact > known:  # the first chunk stands where it is computed
             self._forward(text[:exact], known, room)
             self._prefixes.store(self.tree(progress.scope), text[:exact], room.state(exact), begun=progress.begun)
-        beginning = text[: blend.places[0].start]
+        beginning = blend.places[0].start
         room.stretch(end)
         computed_now = 0
-        for place, rest in zip(blend.places, beyond, strict=True):
+        for place, rest, alone in zip(blend.places, beyond, blend.alone(text), strict=True):
             if rest:
-                chunk, computed = self._chunk(progress, beginning, text[place.start : place.stop], room)
+                chunk, computed = self._chunk(progress, alone, beginning, room)
                 computed_now += min(computed, len(rest))
-                self._place(chunk, len(beginning) - place.start, rest, room, layers)
+                self._place(chunk, beginning - place.start, rest, room, layers)
         held = torch.tensor(list(chain(*beyond)), device=self._model.device)
         anew = self._mend(text[exact:end], held, blend.recompute, room, exact)
         progress.exact, progress.recomputed_share = False, anew / len(held)
         progress.cached_tokens = known + max(len(held) - computed_now - anew, 0)
         return end
 
-    def _chunk(self, progress: Progress, beginning: list[int], chunk: list[int], room: Room) -> tuple[Room, int]:
-        """A room with the state of a chunk after the beginning, and how many tokens were computed for it."""
-        tokens = [*beginning, *chunk]
+    def _chunk(self, progress: Progress, tokens: list[int], beginning: int, room: Room) -> tuple[Room, int]:
+        """A room with the state of a chunk after the beginning, which `room` has too, and how many tokens were computed
+        for it."""
         own = Room(len(room.layers), len(tokens))
         with self._known(Progress([*tokens, tokens[-1]], progress.scope)) as known:
             own.place(known.segments, known.length)
-        if known.length < len(beginning):
-            own.place([room.state(len(beginning))], len(beginning))
+        if known.length < beginning:
+            own.place([room.state(beginning)], beginning)
         computed = len(tokens) - own.get_seq_length()
         if computed:
             self._forward(tokens, len(tokens) - computed, own)
@@ -117,29 +117,28 @@ class BlendDecoder(BatchDecoder):
         was = slice(place.start + moved, place.stop + moved)
         with torch.inference_mode():
             turn = layers.turning(now + moved, now)
-            for own, layer in zip(chunk.layers, room.layers, strict=True):
-                layer.keys[..., place.start : place.stop, :] = turn(own.keys[..., was, :])
-                layer.values[..., place.start : place.stop, :] = own.values[..., was, :]
+            own, all_there = chunk.state(chunk.get_seq_length()), room.state(room.get_seq_length())
+            for (own_keys, own_values), (keys, values) in zip(own.layers, all_there.layers, strict=True):
+                keys[..., place.start : place.stop, :] = turn(own_keys[..., was, :])
+                values[..., place.start : place.stop, :] = own_values[..., was, :]
 
     def _mend(self, ids: Sequence[int], held: torch.Tensor, share: float, room: Room, start: int) -> int:
         """Compute what is new of `ids`, which begin at `start`, and a share of what is `held`; how much of that."""
-        layers, end = self._blending, start + len(ids)
+        layers, end, count = self._blending, start + len(ids), ceil(share * len(held))
         assert layers is not None
         with self._lock, torch.inference_mode():
             at = torch.arange(start, end, device=held.device)
             hidden = layers.embed(torch.tensor([list(ids)], device=held.device))
-            count = ceil(share * len(held))
-            wanted = at >= 0
+            wanted = torch.ones_like(at, dtype=torch.bool)
             wanted[held - start] = False
-            number = 0
             if count:
                 hidden = layers.step(0, hidden, room, View.of(at, end, hidden))
-                kept = room.layers[JUDGED_BY].values.transpose(1, 2).flatten(2)
-                off = (layers.values(JUDGED_BY, hidden)[:, held - start] - kept[:, held]).float().norm(dim=-1)[0]
+                computed = layers.values(JUDGED_BY, hidden)[:, held - start]
+                taken = room.state(end).layers[JUDGED_BY][1].transpose(1, 2).flatten(2)[:, held]
+                off = (computed - taken).float().norm(dim=-1)[0]
                 wanted[held[off.topk(count).indices] - start] = True
-                number = 1
             hidden, at = hidden[:, wanted], at[wanted]
             view = View.of(at, end, hidden)
-            for number in range(number, len(room.layers) if len(at) else 0):
+            for number in range(1 if count else 0, len(room.layers) if len(at) else 0):
                 hidden = layers.step(number, hidden, room, view)
             return count

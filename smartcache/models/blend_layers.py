@@ -1,4 +1,4 @@
-"""The layers of Llama and its kin, one at a time and for any tokens of a text: what computing some of them anew takes."""
+"""The layers of Llama and its kin, one at a time and for any tokens of a text: to compute a few of them anew."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ class _Rotary:
 
         def turned(keys: torch.Tensor) -> torch.Tensor:
             left, right = keys.float().chunk(2, dim=-1)
-            return (keys.float() * cos + torch.cat((-right, left), dim=-1) * sin).to(keys.dtype)
+            moved: torch.Tensor = (keys.float() * cos + torch.cat((-right, left), dim=-1) * sin).to(keys.dtype)
+            return moved
 
         return turned
 
@@ -122,9 +123,7 @@ class _Written:
     layer: Any
     at: torch.Tensor
 
-    def update(
-        self, keys: torch.Tensor, values: torch.Tensor, *_: Any, **__: Any
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def update(self, keys: torch.Tensor, values: torch.Tensor, *_: Any, **__: Any) -> tuple[torch.Tensor, torch.Tensor]:
         self.layer.keys.index_copy_(2, self.at, keys)
         self.layer.values.index_copy_(2, self.at, values)
         return self.layer.keys, self.layer.values

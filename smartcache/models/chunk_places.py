@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
+from typing import Any, Literal, TypeAlias, get_args
+
+Reuse: TypeAlias = Literal["prefix", "blend"]
+RECOMPUTE = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +31,20 @@ class Blend:
                 places.append(range(start, start + len(chunk)))
         return cls(tuple(places), recompute, len(chunks) - len(places))
 
+    def alone(self, prompt: Sequence[int]) -> list[list[int]]:
+        """The text of which each chunk's state is kept: the chunk, after what stands before the first one."""
+        return [[*prompt[: self.places[0].start], *prompt[place.start : place.stop]] for place in self.places]
 
-def require_share(recompute: object) -> None:
-    if not isinstance(recompute, Real) or isinstance(recompute, bool):
+
+def require_blend(reuse: object, chunks: Any, recompute: Any) -> None:
+    if reuse not in get_args(Reuse):
+        raise ValueError(f"reuse is {reuse!r}: it must be one of {', '.join(get_args(Reuse))}")
+    is_list = isinstance(chunks, Sequence) and not isinstance(chunks, str)
+    if not is_list or not all(isinstance(chunk, str) for chunk in chunks):
+        raise TypeError(
+            "chunks are the texts of a prompt's chunks, as build_prompt(…).chunks: put a single one in a list"
+        )
+    if not isinstance(recompute, int | float) or isinstance(recompute, bool):
         raise TypeError(f"recompute is {recompute!r}: it must be a number from 0 to 1")
     if not 0 <= recompute <= 1:
         raise ValueError(f"recompute is {recompute}: it must be from 0, for nothing, to 1, for all")

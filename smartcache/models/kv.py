@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
@@ -217,6 +218,13 @@ def _takes_dynamic_cache(network: PreTrainedModel) -> bool:
     """By what `generate` itself goes by; True where transformers does not say."""
     says = getattr(network, "_supports_default_dynamic_cache", None)
     return says is None or bool(says())
+
+
+def require_cache_argument() -> None:
+    """Before 5.24, models took their cache under another name: they would run, and compute every prompt in full."""
+    found = metadata.version("transformers")
+    if tuple(int(part) for part in found.split(".")[:2]) < (5, 24):
+        raise ImportError(f"transformers {found} is too old: run  pip install -U 'smartcache-llm[local]'")
 
 
 def rotary_by_length(config: PreTrainedConfig) -> set[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from smartcache.models.decoding import Decoder, Progress
     from smartcache.models.sampling import TokenChooser
@@ -37,6 +37,18 @@ class Generation:
     finish_reason: Literal["stop", "length"]
     exact: bool = True
     recomputed_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a model has done since it was loaded; `bypasses` counts the generations that could not use the prefix cache
+    as they were asked to, by reason."""
+
+    generations: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    generated_tokens: int = 0
+    bypasses: Mapping[str, int] = field(default_factory=dict)
 
 
 class Run:
