@@ -1,9 +1,10 @@
 """State of chunks away from the beginning: taken from where each follows the prompt's fixed text, moved, and mended.
 
 A chunk's state is computed right after what stands before the first chunk, and kept by the prefix cache as the exact
-state that it is of that shorter text. In a prompt its keys are turned to where it stands; then the tokens that the
-other chunks change most are computed anew (CacheBlend: by how far their values in the second layer are off; EPIC: the
-first ones of each chunk). What comes of it is never kept.
+state that it is of that shorter text: so no chunk takes itself for the beginning, which is what EPIC mends by computing
+the first tokens of each. In a prompt its keys are turned to where it stands; then the tokens that the other chunks
+change most, by how far their values in the second layer are off, are computed anew, as in CacheBlend. What comes of it
+is never kept.
 """
 
 from __future__ import annotations
