@@ -103,9 +103,10 @@ class BlendDecoder(BatchDecoder):
         for it."""
         own = Room(len(room.layers), len(tokens))
         with self._known(Progress([*tokens, tokens[-1]], progress.scope)) as known:
-            own.place(known.segments, known.length)
-        if known.length < beginning:
-            own.place([room.state(beginning)], beginning)
+            if known.length < beginning:
+                own.place([room.state(beginning)], beginning)
+            else:
+                own.place(known.segments, known.length)
         computed = len(tokens) - own.get_seq_length()
         if computed:
             self._forward(tokens, len(tokens) - computed, own)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="needs the `local` extra")
 pytest.importorskip("transformers", reason="needs the `local` extra")
@@ -25,7 +27,7 @@ SYSTEM, A, B, C, ASK = "be short. ", "the quick fox. ", "a lazy dog! ", "some he
 PROMPT = SYSTEM + A + B + C + ASK
 BLEND: dict[str, Any] = {"reuse": "blend", "chunks": [A, B, C], "max_new_tokens": 6}
 KINDS = [("llama", {}), ("qwen2", {}), ("sliding", {"sliding_window": None})]
-kinds = pytest.mark.parametrize(("kind", "settings"), KINDS, ids=["llama", "qwen2", "mistral"])
+kinds = pytest.mark.parametrize(("kind", "config"), KINDS, ids=["llama", "qwen2", "mistral"])
 packing = pytest.mark.parametrize("packed", [False, True])
 
 
@@ -48,18 +50,18 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
 @pytest.fixture
 def model_of(network: MakeNetwork, letter_tokenizer: Any) -> Any:
-    def make(kind: str = "llama", settings: dict[str, Any] | None = None, **options: Any) -> LocalModel:
-        settings = {"max_position_embeddings": 256} | (settings or {})
-        return LocalModel(network(kind, **settings), letter_tokenizer(), **options)
+    def make(kind: str = "llama", config: dict[str, Any] | None = None, **options: Any) -> LocalModel:
+        config = {"max_position_embeddings": 256} | (config or {})
+        return LocalModel(network(kind, **config), letter_tokenizer(), **options)
 
     return make
 
 
 @kinds
 @packing
-def test_with_all_computed_anew_it_is_what_a_cold_run_computes(model_of, seen, kind, settings, packed):
-    blended = model_of(kind, settings, packed=packed).generate(PROMPT, recompute=1.0, **BLEND)
-    cold = model_of(kind, settings, packed=packed).generate(PROMPT, max_new_tokens=6)
+def test_with_all_computed_anew_it_is_what_a_cold_run_computes(model_of, seen, kind, config, packed):
+    blended = model_of(kind, config, packed=packed).generate(PROMPT, recompute=1.0, **BLEND)
+    cold = model_of(kind, config, packed=packed).generate(PROMPT, max_new_tokens=6)
     assert blended.token_ids == cold.token_ids
     for mended, right in zip(seen[0], seen[-1], strict=True):
         torch.testing.assert_close(mended, right, atol=1e-5, rtol=1e-5)
@@ -68,9 +70,9 @@ def test_with_all_computed_anew_it_is_what_a_cold_run_computes(model_of, seen, k
 
 @kinds
 @packing
-def test_with_none_computed_anew_the_first_layer_is_right_and_the_second_is_not(model_of, seen, kind, settings, packed):
-    blended = model_of(kind, settings, packed=packed).generate(PROMPT, recompute=0, **BLEND)
-    model_of(kind, settings, packed=packed).generate(PROMPT, max_new_tokens=1)
+def test_with_none_computed_anew_the_first_layer_is_right_and_the_second_is_not(model_of, seen, kind, config, packed):
+    blended = model_of(kind, config, packed=packed).generate(PROMPT, recompute=0, **BLEND)
+    model_of(kind, config, packed=packed).generate(PROMPT, max_new_tokens=1)
     torch.testing.assert_close(seen[0][0], seen[-1][0], atol=1e-5, rtol=1e-5)
     moved = slice(len(SYSTEM + A), len(SYSTEM + A + B + C))
     assert (seen[0][1][1] - seen[-1][1][1])[..., moved, :].abs().max() > 1e-2
@@ -78,8 +80,8 @@ def test_with_none_computed_anew_the_first_layer_is_right_and_the_second_is_not(
 
 
 @kinds
-def test_keys_that_are_turned_are_those_of_the_new_place(network, kind, settings):
-    made = network(kind, **{"max_position_embeddings": 256} | settings)
+def test_keys_that_are_turned_are_those_of_the_new_place(network, kind, config):
+    made = network(kind, **{"max_position_embeddings": 256} | config)
     ids, places, later = torch.tensor([[5, 3, 8, 1]]), torch.arange(4), torch.arange(4) + 150
     rooms = [Room(2, 4), Room(2, 4)]
     with torch.inference_mode():
@@ -92,7 +94,7 @@ def test_keys_that_are_turned_are_those_of_the_new_place(network, kind, settings
 
 
 def test_more_computed_anew_is_nearer_to_a_cold_run(model_of, seen):
-    model = model_of(settings={"num_hidden_layers": 6})
+    model = model_of(config={"num_hidden_layers": 6})
     for share in (0, 0.5, 1.0):
         model.generate(PROMPT, recompute=share, reuse="blend", chunks=[A, B, C], max_new_tokens=1)
     model.generate(PROMPT, max_new_tokens=1)
@@ -136,6 +138,19 @@ def test_what_was_blended_feeds_no_later_generation(model_of):
     assert (exact.exact, exact.cached_tokens) == (True, held)
     assert exact.token_ids == model_of().generate(PROMPT + "more", max_new_tokens=6).token_ids
     assert not blended.exact
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.permutations([A, B, C, A]), st.sampled_from([None, 0.0, 0.3, 1.0])), max_size=5))
+def test_whatever_is_blended_between_exact_generations_are_those_of_a_cold_run(model_of, asked):
+    model, cold = model_of(), model_of(prefix_cache=NoPrefixCache())
+    for chunks, recompute in asked:
+        prompt = SYSTEM + "".join(chunks) + ASK
+        own = {} if recompute is None else {"reuse": "blend", "chunks": chunks, "recompute": recompute}
+        got = model.generate(prompt, max_new_tokens=3, **own)
+        if got.exact or recompute == 1.0:
+            assert got.token_ids == cold.generate(prompt, max_new_tokens=3).token_ids
+        assert got.exact or recompute is not None
 
 
 def test_what_was_not_blended_does(model_of):
