@@ -124,9 +124,11 @@ def _measured(part: Part, million: bool) -> Iterator[Figure]:
         yield from embedding_figures()
         yield from lookup_figures()
     if part is Part.context:
+        from smartcache_eval.blend_bench import blend_figures
         from smartcache_eval.context_bench import context_figures
 
         yield from context_figures()
+        yield from blend_figures()
 
 
 def _bench_figures(as_json: bool, figures: list[Figure]) -> None:

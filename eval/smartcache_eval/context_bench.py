@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from smartcache import Chunk, ContextPlan
     from smartcache.layers.planned import Held
     from smartcache.models import LocalModel
+    from smartcache.models.chunk_places import Reuse
 
 REQUESTS = 1_000
 ROOM_TOKENS = 20_000
@@ -104,14 +105,15 @@ def _model_figures(traffic: Sequence[Retrieved], load: Callable[[], LocalModel])
     """Of the questions asked most, every request in turn, by a model that begins without any state."""
     often = [question for question, _ in Counter(one.question for one in traffic).most_common(MODEL_QUESTIONS)]
     few = [one for one in traffic if one.question in often][:MODEL_REQUESTS]
-    for label in get_args(Order):
-        model, order = load(), ORDERS[label]
+    for label in (*get_args(Order), "blend"):
+        model, order = load(), ORDERS.get(label, ContextOrder("given"))
         planned = PlannedContexts(held=_held_by(model))
         made, scores = [], []
         for request in few:
             plan = _planned(request, order, planned)
             prompt = build_prompt(request.question, plan, system=SYSTEM)
-            made.append(model.generate(prompt.turns, max_new_tokens=ANSWER_TOKENS))
+            reuse: Reuse = "blend" if label == "blend" else "prefix"
+            made.append(model.generate(prompt.turns, max_new_tokens=ANSWER_TOKENS, reuse=reuse, chunks=prompt.chunks))
             scores.append(f1(made[-1].text, request.answers))
         conditions = (
             f"{len(few)} requests, {sum(one.prompt_tokens for one in made) // len(made):,} tokens each, "

@@ -28,8 +28,8 @@ class ChatLocalModel(BaseChatModel):
         chat = ChatLocalModel(model=LocalModel.load("org/model"), max_tokens=200)
 
     Greedy unless a sampling option is set, here or in a call. `usage_metadata["input_token_details"]["cache_read"]`
-    counts the prompt tokens that were not computed. It reads text: other content raises ValueError. Answers from a
-    cache are another layer: wrap it in `ChatSmartCache`.
+    counts the prompt tokens that were not computed; `response_metadata["exact"]` is that of the Generation. It reads
+    text: other content raises ValueError. Answers from a cache are another layer: wrap it in `ChatSmartCache`.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -94,7 +94,8 @@ class ChatLocalModel(BaseChatModel):
         return {"max_new_tokens": count, "stop": stop or self.stop or (), **options}
 
     def _metadata(self, written: Generation) -> dict[str, Any]:
-        return {"finish_reason": written.finish_reason, "model_name": self.model_name}
+        told = {"finish_reason": written.finish_reason, "model_name": self.model_name, "exact": written.exact}
+        return told if written.recomputed_share is None else told | {"recomputed_share": written.recomputed_share}
 
     @property
     def _llm_type(self) -> str:

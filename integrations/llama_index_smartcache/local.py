@@ -23,15 +23,15 @@ from pydantic import ConfigDict, Field
 from llama_index_smartcache.messages import turn_of
 from smartcache import Turn
 
-COUNTS = ("prompt_tokens", "cached_tokens", "first_token_seconds", "finish_reason")
+COUNTS = ("prompt_tokens", "cached_tokens", "first_token_seconds", "finish_reason", "exact", "recomputed_share")
 
 
 class LocalModelLLM(CustomLLM):
     """A LocalModel for LlamaIndex. Keywords of a call go to the model: max_tokens, stop, temperature, seed, ….
 
     `options` are the keywords of every call. Of each response, `additional_kwargs` hold prompt_tokens, cached_tokens
-    (what was not computed anew), first_token_seconds and finish_reason; of a stream, those of its last piece. Text
-    only: an image raises ValueError.
+    (what was not computed anew), first_token_seconds, finish_reason, exact and recomputed_share; of a stream, those of
+    its last piece. Text only: an image raises ValueError.
     """
 
     model_config = ConfigDict(extra="forbid")

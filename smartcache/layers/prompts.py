@@ -15,7 +15,7 @@ from smartcache.types import Chunk, Turn
 @dataclass(frozen=True, slots=True)
 class ContextPrompt:
     """A prompt in parts: `parts` is what others can share, the fixed text first and then a part for each chunk;
-    `ending` holds what is new with each request, the question last.
+    `ending` holds what is new with each request, the question last. The last `chunk_count` parts are the chunks.
 
     A part ends in one line break and the next begins with no whitespace: tokenizers that cut there, as those of GPT-2's
     and Llama 3's kind do, give a part the same tokens alone and in the whole.
@@ -23,6 +23,12 @@ class ContextPrompt:
 
     parts: tuple[str, ...]
     ending: str
+    chunk_count: int = 0
+
+    @property
+    def chunks(self) -> tuple[str, ...]:
+        """The parts that are chunks: what `LocalModel.generate(…, reuse="blend", chunks=…)` asks for."""
+        return self.parts[len(self.parts) - self.chunk_count :]
 
     @property
     def beginning(self) -> str:
@@ -56,10 +62,11 @@ def build_prompt(
     lose the whitespace around them, and those that are empty are left out.
     """
     ordered = chunks.chunks if isinstance(chunks, ContextPlan) else chunks
-    texts = [system, *examples, *(_labelled(chunk, label) for chunk in ordered)]
+    fixed, texts = [system, *examples], [_labelled(chunk, label) for chunk in ordered]
     lines = [f"{name}: {value}" for name, value in (volatile or {}).items()]
-    parts = tuple(_part(text) for text in texts if text.strip())
-    return ContextPrompt(parts, "\n".join([*lines, question.strip()]))
+    parts = tuple(_part(text) for text in [*fixed, *texts] if text.strip())
+    chunk_count = sum(bool(text.strip()) for text in texts)
+    return ContextPrompt(parts, "\n".join([*lines, question.strip()]), chunk_count)
 
 
 class TokenCounts:

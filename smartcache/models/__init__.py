@@ -9,9 +9,9 @@ from smartcache.errors import MissingExtra
 
 if TYPE_CHECKING:
     from smartcache.models.bundled import bundled_embedder, bundled_model_path, default_embedder
-    from smartcache.models.local import LocalModel, Usage
+    from smartcache.models.local import LocalModel
     from smartcache.models.pairs import PairClassifier
-    from smartcache.models.runs import Generation
+    from smartcache.models.runs import Generation, Usage
     from smartcache.models.sentence import SentenceEmbedder
 
 __all__ = [
@@ -30,7 +30,7 @@ _HOMES = {
     "LocalModel": "local",
     "PairClassifier": "pairs",
     "SentenceEmbedder": "sentence",
-    "Usage": "local",
+    "Usage": "runs",
     "bundled_embedder": "bundled",
     "default_embedder": "bundled",
     "bundled_model_path": "bundled",

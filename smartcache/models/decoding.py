@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
+from smartcache.models.chunk_places import Blend
 from smartcache.models.kv import KVSegment, Room, layers_to_keep, own_cache
 from smartcache.models.lean import lean_forward
 from smartcache.models.packed import pack
@@ -48,6 +49,8 @@ class Progress:
     first_token_seconds: float = 0.0
     is_closed: bool = False  # by the one who wrote it down, and not because nobody reads it any more
     begun: int = 0  # how often the prefix cache had forgotten something then
+    blend: Blend | None = None
+    recomputed_share: float | None = None  # where state was taken from elsewhere in other texts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +105,7 @@ class Decoder:
         cache = self._cache(progress, limit)
         progress.placed_seconds = perf_counter() - started
         text = list(progress.prompt)
-        computed = self._advance(text, progress.cached_tokens, cache)
+        computed = self._advance(progress, text, cache)
         settles = True
         try:
             for number in range(limit):
@@ -144,7 +147,7 @@ class Decoder:
         cache = self._cache(progress, 0)
         if not isinstance(cache, Room | BoundedRoom):
             return 0
-        computed = self._advance(tokens, progress.cached_tokens, cache)
+        computed = self._advance(progress, tokens, cache)
         if computed < len(tokens):
             self._forward(tokens, computed, cache)
         self._settle(_Left(progress, tokens, len(tokens), cache))
@@ -210,8 +213,9 @@ class Decoder:
         progress.cached_tokens = known.length
         return room
 
-    def _advance(self, text: list[int], computed: int, cache: Cache | None) -> int:
+    def _advance(self, progress: Progress, text: list[int], cache: Cache | None) -> int:
         """Compute up to each boundary whose state must be taken there and then; how much is computed now."""
+        computed = progress.cached_tokens
         if not isinstance(cache, BoundedRoom):
             return computed
         for end in cache.stops:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
@@ -70,6 +71,11 @@ class Room(Cache):
         """Hold the first `length` tokens only."""
         for layer in self._rooms:
             layer.cut(length)
+
+    def stretch(self, length: int) -> None:
+        """Hold `length` tokens; whoever calls writes the state of those that are new."""
+        for layer in self._rooms:
+            layer.stretch(length)
 
     def begin_again(self) -> None:
         """Hold nothing, where placing failed halfway: memory of its own may have been laid out for other state."""
@@ -141,6 +147,10 @@ class _RoomLayer(DynamicLayer):
         if self._room is not None:
             self.fill_to(length)
 
+    def stretch(self, length: int) -> None:
+        self._make_room(length, self.get_seq_length())
+        self.fill_to(length)
+
     def begin_again(self) -> None:
         if self._is_lent:
             self.cut(0)
@@ -208,6 +218,13 @@ def _takes_dynamic_cache(network: PreTrainedModel) -> bool:
     """By what `generate` itself goes by; True where transformers does not say."""
     says = getattr(network, "_supports_default_dynamic_cache", None)
     return says is None or bool(says())
+
+
+def require_cache_argument() -> None:
+    """Before 5.24, models took their cache under another name: they would run, and compute every prompt in full."""
+    found = metadata.version("transformers")
+    if tuple(int(part) for part in found.split(".")[:2]) < (5, 24):
+        raise ImportError(f"transformers {found} is too old: run  pip install -U 'smartcache-llm[local]'")
 
 
 def rotary_by_length(config: PreTrainedConfig) -> set[str]:

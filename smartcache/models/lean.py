@@ -57,6 +57,17 @@ class LeanForward:
         logits: torch.Tensor = self._head(self._body.norm(hidden[:, -1]))
         return logits
 
+    def values(self, number: int, hidden: torch.Tensor) -> torch.Tensor:
+        """The values of one layer, of shape (rows, tokens, heads * width)."""
+        block = self._blocks[number]
+        values: torch.Tensor = block.inward(block.norm(hidden))[..., (block.queries + block.keys) * block.width :]
+        return values
+
+    def step(self, number: int, hidden: torch.Tensor, kept: Any, at: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """One layer, for tokens at the positions `at`; `mask` is added to their scores and has four dimensions."""
+        cos, sin = self._rotary(hidden, at[None])
+        return self._blocks[number](hidden, kept, cos, sin, _Sight(mask), slice(None))
+
     def _rotary(self, hidden: torch.Tensor, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Cosine and signed sine, each of shape (rows, tokens, 1, width): x' = x * cos + roll(x) * sin."""
         cos, sin = self._body.rotary_emb(hidden, positions)
@@ -155,7 +166,7 @@ def lean_forward(network: PreTrainedModel, layers: int) -> LeanForward | None:
     Where there is one, the network's own linear layers are let go: it cannot be run without it any more.
     """
     try:
-        if not _is_kin(network):
+        if not is_kin(network):
             return None
         lean = LeanForward(network)
         if not _same(network, lean, layers):
@@ -169,7 +180,7 @@ def lean_forward(network: PreTrainedModel, layers: int) -> LeanForward | None:
     return lean
 
 
-def _is_kin(network: Any) -> bool:
+def is_kin(network: Any) -> bool:
     """By its attention and the names of its parts. What these do not tell (other scales) shows in the logits."""
 
     def has(module: nn.Module, kind: str) -> bool:

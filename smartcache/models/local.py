@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from importlib import metadata
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from textwrap import shorten
@@ -17,16 +16,18 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from smartcache.errors import MissingModel
 from smartcache.layers.prefixes import NoPrefixCache, PrefixCache
-from smartcache.models.batch import BatchDecoder
+from smartcache.models.blend import BlendDecoder
 from smartcache.models.bundled import LANGUAGE_MODEL, bundled_model_path
+from smartcache.models.chunk_places import RECOMPUTE, Blend, Reuse
 from smartcache.models.decoding import Progress
 from smartcache.models.identity import fingerprint
+from smartcache.models.kv import require_cache_argument
 from smartcache.models.kv_files import KVFiles
 from smartcache.models.packed import packs, require_whole
 from smartcache.models.quiet import quiet
-from smartcache.models.runs import Generation, Run
+from smartcache.models.runs import Generation, Run, Usage
 from smartcache.models.sampling import Sampling
-from smartcache.models.texts import Prompt, TextPieces, Tokens
+from smartcache.models.texts import Prompt, TextPieces, Tokens, end_tokens
 from smartcache.scopes import current_scope
 from smartcache.types import Turn
 
@@ -40,18 +41,6 @@ if TYPE_CHECKING:
 MAX_REASON_LETTERS = 200
 MAX_ROWS = 16
 MAX_UNCOUNTED = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What a model has done since it was loaded; `bypasses` counts the generations that could not use the prefix cache,
-    by reason."""
-
-    generations: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0
-    generated_tokens: int = 0
-    bypasses: Mapping[str, int] = field(default_factory=dict)
 
 
 class LocalModel:
@@ -78,7 +67,7 @@ class LocalModel:
         prefix_cache: PrefixCache[KVSegment] | NoPrefixCache | None = None,
         packed: bool = False,
     ) -> None:
-        _require_cache_argument()
+        require_cache_argument()
         if prefix_cache is not None and not isinstance(prefix_cache, PrefixCache | NoPrefixCache):
             raise TypeError(
                 f"prefix_cache is {prefix_cache!r}: it must be a PrefixCache, as PrefixCache(disk_path='kv')"
@@ -92,10 +81,10 @@ class LocalModel:
         self.prefix_cache: PrefixCache[KVSegment] | NoPrefixCache = (
             PrefixCache() if prefix_cache is None else prefix_cache
         )
-        self._decoder = BatchDecoder(model, self.prefix_cache, self.fingerprint, packed=packed)
+        self._decoder = BlendDecoder(model, self.prefix_cache, self.fingerprint, packed=packed)
         if self.prefix_cache.has_tiers and self._decoder.keeps_any_token:  # files hold what can be cut at any token
             self.prefix_cache.use_codec(self.fingerprint, KVFiles(model.device, self._decoder.example()))
-        self._ends = _end_tokens(model, tokenizer)
+        self._ends = end_tokens(model, tokenizer)
         self._context_tokens: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._usage_lock = Lock()
         self._usage = Usage()
@@ -168,6 +157,9 @@ class LocalModel:
         max_new_tokens: int = 256,
         stop: Sequence[str] = (),
         scope: str | None = None,
+        reuse: Reuse = "prefix",
+        chunks: Sequence[str] = (),
+        recompute: float = RECOMPUTE,
         **sampling: Any,
     ) -> Generation:
         """Continue a text, or answer a conversation.
@@ -175,9 +167,15 @@ class LocalModel:
         `scope`: who may find the state that this leaves, and whose state it may use beside everyone's (""); None is
         the scope of the request that a SmartCache is answering, "" outside of one.
         `sampling`: temperature, top_k, top_p, min_p, repetition_penalty, do_sample, seed, as in transformers.
+        `reuse="blend"` is not exact: beyond the known beginning, the state of the prompt's `chunks` (the texts as they
+        stand there, in their order) is taken from where each follows the text before the first, and the share
+        `recompute` of it, of what differs most, is computed anew. Where that cannot be, the generation is exact.
         Raises ValueError for an empty prompt, and for one that is longer than the model's context.
         """
-        run = self._run(self._read(prompt), max_new_tokens, stop, scope, sampling)
+        tokens = self._read(prompt)
+        run = self._run(
+            tokens, max_new_tokens, stop, scope, sampling, self._tokens.blend(tokens, reuse, chunks, recompute)
+        )
         for _ in run:
             pass
         return run.generation()
@@ -215,6 +213,9 @@ class LocalModel:
         stop: Sequence[str] = (),
         on_end: Callable[[Generation], object] | None = None,
         scope: str | None = None,
+        reuse: Reuse = "prefix",
+        chunks: Sequence[str] = (),
+        recompute: float = RECOMPUTE,
         **sampling: Any,
     ) -> Iterator[str]:
         """The text of `generate`, in pieces as they come; no piece ends inside a character.
@@ -224,7 +225,9 @@ class LocalModel:
         """
         if on_end is not None and not callable(on_end):
             raise TypeError(f"on_end is {on_end!r}: it must be a function of a Generation")
-        return self._run(self._read(prompt), max_new_tokens, stop, scope, sampling).pieces(on_end)
+        tokens = self._read(prompt)
+        blend = self._tokens.blend(tokens, reuse, chunks, recompute)
+        return self._run(tokens, max_new_tokens, stop, scope, sampling, blend).pieces(on_end)
 
     def tokens_of(self, prompt: Prompt) -> list[int]:
         """The token ids of a prompt, as the model reads it and as its prefix is known by."""
@@ -247,13 +250,15 @@ class LocalModel:
         _require_scope(scope)
         return sum(self._decoder.warm(tokens, scope) for tokens in read)
 
-    def forget(self, prefix: Prompt | None = None, *, scope: str = "") -> int:
+    def forget(self, prefix: Prompt | None = None, *, scope: str = "", chunks: Sequence[str] = ()) -> int:
         """Delete the state of all texts whose tokens begin with those of `prefix`, or without one of all, that was
         computed in `scope`, and of what led to nothing else: here, in the lower tiers, and what is under way. A
-        conversation that ends in an answer is forgotten with all answers to the same. How many tokens lost their state
-        in memory."""
-        tokens = () if prefix is None else self._tokens.asked(prefix)
-        return self._decoder.forget(tokens, _require_scope(scope))
+        conversation that ends in an answer is forgotten with all answers to the same. `chunks`: also what is kept of
+        these alone, for `reuse="blend"`. How many tokens lost their state in memory."""
+        own, tokens = _require_scope(scope), [] if prefix is None else self._tokens.asked(prefix)
+        blend = self._tokens.blend(tokens, "blend", chunks, 0)
+        alone = blend.alone(tokens) if blend else []
+        return sum(self._decoder.forget(one, own) for one in [*alone, tokens])
 
     def _run(
         self,
@@ -262,6 +267,7 @@ class LocalModel:
         stop: Sequence[str],
         scope: str | None,
         sampling: Mapping[str, Any],
+        blend: Blend | None = None,
     ) -> Run:
         _require_count("max_new_tokens", max_new_tokens)
         rule = Sampling.of(dict(sampling)).chooser(self._model.generation_config, self._model.device)
@@ -270,7 +276,7 @@ class LocalModel:
             max_new_tokens = min(max_new_tokens, self._context_tokens - len(tokens) + 1)
         if len(self._done) > MAX_UNCOUNTED:
             self.usage  # noqa: B018 - asking counts them
-        progress = Progress(tokens, current_scope() if scope is None else _require_scope(scope))
+        progress = Progress(tokens, current_scope() if scope is None else _require_scope(scope), blend=blend)
         return Run(self._decoder, progress, max_new_tokens, rule, pieces, self._ends, self._count)
 
     def _count(self, progress: Progress) -> None:
@@ -311,23 +317,9 @@ def _require_count(name: str, value: object) -> None:
         raise ValueError(f"{name} is {value}: it must be at least 1")
 
 
-def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """The ids that end a text, by the checkpoint's generation config and by its tokenizer."""
-    configured = getattr(model.generation_config, "eos_token_id", None)
-    ids = configured if isinstance(configured, list) else [configured]
-    return frozenset(int(end) for end in [*ids, tokenizer.eos_token_id] if end is not None)
-
-
 def _in_short(error: Exception) -> str:
     """What went wrong in one line: libraries add lists of all there is, and advice over many lines."""
     return shorten(str(error) or type(error).__name__, MAX_REASON_LETTERS, placeholder=" …")
-
-
-def _require_cache_argument() -> None:
-    """Before 5.24, models took their cache under another name: they would run, and compute every prompt in full."""
-    found = metadata.version("transformers")
-    if tuple(int(part) for part in found.split(".")[:2]) < (5, 24):
-        raise ImportError(f"transformers {found} is too old: run  pip install -U 'smartcache-llm[local]'")
 
 
 def _device() -> str:

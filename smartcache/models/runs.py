@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from smartcache.models.decoding import Decoder, Progress
     from smartcache.models.sampling import TokenChooser
@@ -23,7 +23,8 @@ class Generation:
     not computed. `first_token_seconds` runs from the token ids of the prompt to the first new one; of it,
     `placed_seconds` went into finding and placing the known prefix. `finish_reason` is "stop" at an end-of-text token
     or a stop string (the text ends before it), "length" where the tokens or the context ran out. Not `exact` is one
-    that rests on state which a prefix cache with `compress` had compressed.
+    that rests on state which a prefix cache with `compress` had compressed, or which `reuse="blend"` took from other
+    texts: of that, `recomputed_share` was computed anew (None where nothing was taken).
     """
 
     text: str
@@ -35,6 +36,19 @@ class Generation:
     seconds: float
     finish_reason: Literal["stop", "length"]
     exact: bool = True
+    recomputed_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a model has done since it was loaded; `bypasses` counts the generations that could not use the prefix cache
+    as they were asked to, by reason."""
+
+    generations: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    generated_tokens: int = 0
+    bypasses: Mapping[str, int] = field(default_factory=dict)
 
 
 class Run:
@@ -104,6 +118,7 @@ class Run:
             seconds=self._seconds,
             finish_reason=self._finish_reason,
             exact=self.progress.exact,
+            recomputed_share=self.progress.recomputed_share,
         )
 
     @staticmethod

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from smartcache.models.chunk_places import Blend, require_blend
 from smartcache.storage.chains import shared_length
 from smartcache.types import Turn
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 Prompt: TypeAlias = str | Sequence[Turn]
 """Text to continue, or a conversation whose answer is asked for."""
@@ -35,6 +36,15 @@ class Tokens:
         if not ids:
             raise ValueError("the prompt is empty: it has no tokens")
         return list(ids)
+
+    def blend(self, prompt: list[int], reuse: str, chunks: Sequence[str], recompute: float) -> Blend | None:
+        """Where the chunks lie in a prompt, each found by its tokens alone; None where `reuse` is another way."""
+        require_blend(reuse, chunks, recompute)
+        if reuse != "blend":
+            return None
+        with self._lock:
+            alone = [self._tokenizer(chunk, add_special_tokens=False)["input_ids"] for chunk in chunks]
+        return Blend.of(prompt, alone, recompute)
 
     def beginning(self, prompt: Prompt) -> list[int]:
         """What later prompts begin with: of a conversation in which the user has the next word, all up to that."""
@@ -112,6 +122,13 @@ class TextPieces:
         held = max((_overlap(text, stop) for stop in self._stop), default=0)
         self._held = text[len(text) - held :]
         return text[: len(text) - held]
+
+
+def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    """The ids that end a text, by the checkpoint's generation config and by its tokenizer."""
+    configured = getattr(model.generation_config, "eos_token_id", None)
+    ids = configured if isinstance(configured, list) else [configured]
+    return frozenset(int(end) for end in [*ids, tokenizer.eos_token_id] if end is not None)
 
 
 def _overlap(text: str, stop: str) -> int:

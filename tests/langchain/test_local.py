@@ -93,6 +93,29 @@ def test_options_of_a_call_go_before_those_set(chat: Any, local: LocalModel) -> 
     assert drawn == local.generate(TURNS, max_new_tokens=6, temperature=2.0, seed=3).text
 
 
+CHUNKS = ["the old fox. ", "a hen. "]
+PASSAGES = [SystemMessage("".join(CHUNKS)), HumanMessage("is it on")]
+
+
+def test_an_answer_says_whether_it_is_exact(chat: Any) -> None:
+    assert chat.invoke(PASSAGES).response_metadata["exact"] is True
+    swapped = [SystemMessage("".join(reversed(CHUNKS))), HumanMessage("is it on")]
+    blended = chat.invoke(swapped, reuse="blend", chunks=CHUNKS[::-1]).response_metadata
+    assert blended["exact"] is False
+    assert 0.15 <= blended["recomputed_share"] < 0.4
+
+
+def test_under_the_answer_cache_an_approximate_answer_is_told_and_is_none_to_the_exact_request(
+    chat: Any, cache: Any
+) -> None:
+    cached, blend = ChatSmartCache(model=chat, cache=cache), {"reuse": "blend", "chunks": CHUNKS}
+    text = chat.invoke(PASSAGES, **blend).content
+    stop = [next(letter for letter in text if letter != text[0])]
+    answers = [cached.invoke(PASSAGES, stop=stop, **own).response_metadata for own in (blend, blend, {})]
+    assert [answer["smartcache"]["hit"] for answer in answers] == [False, True, False]
+    assert [answer["exact"] for answer in answers] == [False, False, True]
+
+
 def test_a_stop_string_ends_the_answer_before_it(chat: Any) -> None:
     whole, letter = chat.invoke(TALK), second_letter(chat)
     stopped = chat.invoke(TALK, stop=[letter])

@@ -20,6 +20,8 @@ class Said:
     cached_tokens: int = 8
     first_token_seconds: float = 0.5
     finish_reason: str = "stop"
+    exact: bool = False
+    recomputed_share: float | None = 0.2
 
 
 @dataclass
@@ -61,8 +63,9 @@ def test_a_chat_is_answered_from_its_turns(local, model):
     assert model.calls == [(TURNS, {"max_new_tokens": 32})]
 
 
-def test_a_response_tells_what_the_prefix_cache_saved(local):
+def test_a_response_tells_what_the_prefix_cache_saved_and_whether_it_is_exact(local):
     told = {"prompt_tokens": 12, "cached_tokens": 8, "first_token_seconds": 0.5, "finish_reason": "stop"}
+    told |= {"exact": False, "recomputed_share": 0.2}
     assert local.chat(MESSAGES).additional_kwargs == told
     assert local.complete("Once").additional_kwargs == told
     assert list(local.stream_chat(MESSAGES))[-1].additional_kwargs == told
