@@ -9,6 +9,8 @@ import torch
 from torch import nn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from transformers import PreTrainedModel
 
 # The layout depends on how many rows are expected. Measured from 1 to 1,056 rows: this one is the best, or within 3 %.
@@ -54,7 +56,7 @@ class PackedLinear(nn.Module):
         return result
 
 
-def packs(network: PreTrainedModel) -> bool:
+def packs(network: nn.Module) -> bool:
     """Whether the weights of `network` can be packed: float32, on an x86 CPU, with a torch that has oneDNN."""
     mkldnn: Any = torch.backends.mkldnn
     return bool(
@@ -74,18 +76,20 @@ def require_whole(network: PreTrainedModel) -> None:
         raise ValueError("this model was packed by another LocalModel: use that one, or load the model anew")
 
 
-def pack(network: PreTrainedModel) -> bool:
+def pack(network: nn.Module, probe: Callable[[Any], torch.Tensor] | None = None) -> bool:
     """Replace the linear layers of `network` by packed ones, and let go of the weights that they were made from.
 
     Where the network does not compute with them what it computed before, it is left as it was: the result is False.
+    `probe`: what it computes; of a language model the logits of a few tokens.
     """
+    probe = probe or _probe
     parents = [(parent, name, child) for parent in network.modules() for name, child in parent.named_children()]
     linear = [(parent, name, child) for parent, name, child in parents if type(child) is nn.Linear]
     try:
-        before = _probe(network)
+        before = probe(network)
         for parent, name, child in linear:
             setattr(parent, name, PackedLinear(child))
-        if agree(before, _probe(network)):
+        if agree(before, probe(network)):
             keep_to_one(network, runs=True)
             return True
     except Exception:  # networks may look into their layers in ways that nobody can know: then they keep them
@@ -95,7 +99,7 @@ def pack(network: PreTrainedModel) -> bool:
     return False
 
 
-def keep_to_one(network: PreTrainedModel, *, runs: bool) -> None:
+def keep_to_one(network: Any, *, runs: bool) -> None:
     """Have a packed `network` refuse to be saved, and to be run by itself where it no longer `runs`."""
 
     def refuse(*_: object) -> None:
@@ -109,11 +113,11 @@ def keep_to_one(network: PreTrainedModel, *, runs: bool) -> None:
 
 
 def agree(left: torch.Tensor, right: torch.Tensor) -> bool:
-    """Whether two networks wrote the same logits, but for how a sum was rounded."""
+    """Whether two networks computed the same, but for how a sum was rounded."""
     return bool((left - right).abs().max() <= _NOT_EQUAL * left.abs().max())
 
 
-def _probe(network: PreTrainedModel) -> torch.Tensor:
+def _probe(network: Any) -> torch.Tensor:
     with torch.inference_mode():
         ids = torch.arange(_PROBE_TOKENS)[None]
         logits: torch.Tensor = network(input_ids=ids, use_cache=False).logits

@@ -130,3 +130,18 @@ def test_words_without_a_token_are_not_read(embedder: SentenceEmbedder) -> None:
     assert embedder([one])[0] @ embedder([other])[0] > 0.999
     assert not embedder.reads(one)
     assert embedder.reads("What is a cat in a programming language?")
+
+
+def test_its_layers_are_laid_out_for_few_rows_and_give_the_same_vectors(embedder: SentenceEmbedder) -> None:
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    from smartcache.models.packed import packs
+
+    texts = ["a dog", "How do I reset my password, please?", "word " * 200]
+    whole = SentenceTransformer(str(embedder._folder))
+    expected = whole.encode(texts, normalize_embeddings=True)
+    assert np.allclose(embedder(texts), expected, atol=1e-5)
+    layers = {type(part).__name__ for part in embedder._model().modules()}
+    assert ("PackedLinear" in layers) is packs(whole) is not ("Linear" in layers)
+    assert packs(whole) is (torch.backends.mkldnn.is_available() and whole.device.type == "cpu")  # float32, x86
