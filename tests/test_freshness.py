@@ -254,12 +254,36 @@ def test_white_space_that_means_nothing_is_no_change(text):
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [("a:\n  b: 1", "a:\nb: 1"), ("one\ntwo", "one two"), ('say "a  b"', 'say "a b"'), ("a house", "ahouse")],
+    [
+        ("a:\n  b: 1", "a:\nb: 1"),
+        ("one\ntwo", "one two"),
+        ("a house", "ahouse"),
+        ('say "a  b"', 'say "a b"'),
+        ("say “a  b”", "say “a b”"),
+        ("grep 'a  b' notes", "grep 'a b' notes"),
+        ("「a  b」", "「a b」"),
+        ('say "a\nb  c" now', 'say "a\nb c" now'),
+        ("Ann\t\t5", "Ann\t5"),
+        ("Ann\t5\t", "Ann\t5"),
+        ("```\nx  y\n```", "```\nx y\n```"),
+        ("~~~ sh\na\n\n\nb\n~~~", "~~~ sh\na\n\nb\n~~~"),
+        ("````\n```\na  b", "````\n```\na b"),
+        ("<pre>\na  b\n</pre>", "<pre>\na b\n</pre>"),
+    ],
 )
 def test_white_space_that_may_mean_something_is_a_change(before, after):
     cache = answered(opened(), kb("1", before))
     told(cache, changed=[kb("1", after)])
     assert cache.lookup(ask()) is None
+
+
+@pytest.mark.parametrize(
+    "literal", ["```\nx  y\n```", 'say "x  y"', "<pre>\nx  y\n</pre>", "Ann\t\t5", "say “x\n\n\ny”"]
+)
+def test_around_what_stays_as_it_is_white_space_means_as_little_as_elsewhere(literal):
+    cache = answered(opened(), kb("1", f"A  house.\n\n\n{literal}  \n\n\nIt  isn't  dear."))
+    told(cache, changed=[kb("1", f"A house.\n\n{literal}\n\nIt isn't dear.\n")])
+    assert cache.lookup(ask()) is not None
 
 
 def test_a_version_that_the_application_gave_is_believed():
