@@ -21,7 +21,7 @@ from smartcache.lifetimes import Lifetime
 from smartcache.paths import Path
 from smartcache.policy import HitPolicy
 from smartcache.reach import RetrievalSimilarity, checked_reaches
-from smartcache.scopes import astream_within, awithin, stream_within, within
+from smartcache.scopes import asearch_within, astream_within, awithin, search_within, stream_within, within
 from smartcache.types import Answer, Chunk, Request, Turn
 from smartcache.upkeep import Upkeep
 from smartcache.verifying import Verifier, VerifyWhen
@@ -188,7 +188,8 @@ class SmartCache(Upkeep):
         """
         asked = self._desk.ask(request)
         with self._flights.join(asked.flight):
-            return paths.walk(self._path(asked, search, restore), search, within(request, generate))
+            path = self._path(asked, search, restore)
+            return paths.walk(path, search_within(request.scope, search), within(request, generate))
 
     def stream(
         self,
@@ -206,7 +207,8 @@ class SmartCache(Upkeep):
         asked, replayed = self._desk.ask(request), list[Any]()
         with self._flights.join(asked.flight):
             path = self._path(asked, search, lambda hit: replayed.extend(tuple(replay(hit))))
-            yield from paths.stream(path, search, stream_within(request, generate_stream))
+            searched = search_within(request.scope, search)
+            yield from paths.stream(path, searched, stream_within(request, generate_stream))
             yield from replayed
 
     async def aanswer(
@@ -221,7 +223,7 @@ class SmartCache(Upkeep):
         asked = self._desk.ask(request)
         async with self._flights.ajoin(asked.flight):
             path = self._path(asked, search, restore)
-            return await paths.awalk(path, search, awithin(request, generate))
+            return await paths.awalk(path, asearch_within(request.scope, search), awithin(request, generate))
 
     async def astream(
         self,
@@ -235,7 +237,8 @@ class SmartCache(Upkeep):
         asked, replayed = self._desk.ask(request), list[Any]()
         async with self._flights.ajoin(asked.flight):
             path = self._path(asked, search, lambda hit: replayed.extend(tuple(replay(hit))))
-            async for piece in paths.astream(path, search, astream_within(request, generate_stream)):
+            searched = asearch_within(request.scope, search)
+            async for piece in paths.astream(path, searched, astream_within(request, generate_stream)):
                 yield piece
             for piece in replayed:
                 yield piece
@@ -258,4 +261,4 @@ class SmartCache(Upkeep):
             self._answers.refresh()
             is_known = True
         asked = self._desk.read(Request([Turn("user", query)], scope, options=None if is_known else {"cache": False}))
-        return paths.walk_alone(self._retrieve(asked, query, search), search)
+        return paths.walk_alone(self._retrieve(asked, query, search), search_within(scope, search))
