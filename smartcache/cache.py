@@ -97,8 +97,8 @@ class SmartCache(Upkeep):
 
     def _note_planned(self, asked: Asked, plan: ContextPlan) -> None:
         """What entered a prompt may be held for the next one; not if it was to be forgotten meanwhile."""
-        if plan.chunks and not self._answers.is_forgotten(asked):
-            self._planned.record(plan.chunks, scope=asked.request.scope)
+        if plan.chunks:
+            self._answers.keep(asked, lambda: self._planned.record(plan.chunks, scope=asked.request.scope))
 
     def _find(self, asked: Asked, search: object, restore: paths.Restore | None) -> Path[Answer | None]:
         """The exact answer, else a near one, if the knowledge base still supports it and the caller can restore it."""
@@ -158,12 +158,19 @@ class SmartCache(Upkeep):
 
     def _retrieve(self, asked: Asked, query: str, search: object) -> Path[tuple[Chunk, ...]]:
         scope = asked.request.scope
-        found = None if asked.is_fresh or self._shadow else self._retrievals.lookup(scope, query, search)
-        if found is None:
-            found = paths.checked((yield paths.SearchStep(query)))
-            if not self._answers.is_forgotten(asked):
-                self._retrievals.store(scope, query, search, found, asked.sequence)
+        known = None if asked.is_fresh or self._shadow else self._remembered(scope, query, search)
+        if known is not None:
+            return known
+        found = paths.checked((yield paths.SearchStep(query)))
+        self._answers.keep(asked, lambda: self._retrievals.store(scope, query, search, found, asked.sequence))
         return found
+
+    def _remembered(self, scope: str, query: str, search: object) -> tuple[Chunk, ...] | None:
+        """What a search found before, if all that is known by now says that it finds the same."""
+        with self._events.fail_open("retrieve"):
+            self._answers.refresh()
+            return self._retrievals.lookup(scope, query, search)
+        return None
 
     def _store(self, asked: Asked, answer: Answer, chunks: tuple[Chunk, ...] | None) -> bool:
         is_stored = False
@@ -256,9 +263,5 @@ class SmartCache(Upkeep):
 
     def retrieve(self, query: str, search: paths.Search, *, scope: str = "") -> tuple[Chunk, ...]:
         """What `search(query)` finds, from memory as long as no update can have changed it."""
-        is_known = False
-        with self._events.fail_open("retrieve"):
-            self._answers.refresh()
-            is_known = True
-        asked = self._desk.read(Request([Turn("user", query)], scope, options=None if is_known else {"cache": False}))
+        asked = self._desk.read(Request([Turn("user", query)], scope))
         return paths.walk_alone(self._retrieve(asked, query, search), search_within(scope, search))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from smartcache.asked import Asked
 from smartcache.begun import Forgets
@@ -23,6 +23,8 @@ from smartcache.state import State
 from smartcache.storage.entries import Entries
 from smartcache.storage.rows import Entry, restorable
 from smartcache.types import Answer, Chunk, KnowledgeUpdate, ServedBy
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +119,18 @@ class AnswerLayer:
         self._events.emit("not_stored" if reason else "stored", reason or "")
         return reason is None
 
+    def keep(self, asked: Asked, store: Callable[[], T]) -> T | None:
+        """Stores what was made for a request, unless its scope was forgotten since; nothing is forgotten meanwhile."""
+        with self._writing:
+            return None if self.is_forgotten(asked) else store()
+
     def record(self, asked: Asked, record: ShadowRecord) -> int | None:
         """Keeps what would have been served; None where its scope was forgotten meanwhile."""
-        with self._writing:
-            return None if self.is_forgotten(asked) else self._entries.shadows.store(record)
+        return self.keep(asked, lambda: self._entries.shadows.store(record))
 
     def store_verified(self, asked: Asked, hit: Hit, verifier: str) -> None:
         """Keeps that a verifier found two requests to have one answer, unless their scope was forgotten meanwhile."""
-        with self._writing:
-            if not self.is_forgotten(asked):
-                self._entries.verified.store(asked.key, hit.entry.key, verifier)
+        self.keep(asked, lambda: self._entries.verified.store(asked.key, hit.entry.key, verifier))
 
     def is_verified(self, asked: Asked, hit: Hit, verifier: str) -> bool:
         return self._entries.verified.has(asked.key, hit.entry.key, verifier)
