@@ -50,8 +50,10 @@ class Upkeep:
         return self._answers.update_knowledge(update)
 
     def known_chunks(self, source: str) -> frozenset[str]:
-        """The ids of the chunks of `source` that updates told of and that are not gone: what a knowledge base is
-        compared with when it may have changed while no cache was open."""
+        """The ids of the chunks of `source` that updates of any process told of and that are not gone: what a knowledge
+        base is compared with when it may have changed while no cache was open."""
+        with self._events.fail_open("known_chunks"):
+            self._answers.refresh()
         return self._knowledge.there(source)
 
     def report_wrong(self, request: Request, answer: Answer) -> bool:
