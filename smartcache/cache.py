@@ -161,8 +161,9 @@ class SmartCache(Upkeep):
         known = None if asked.is_fresh or self._shadow else self._remembered(scope, query, search)
         if known is not None:
             return known
+        sequence = self._knowledge.sequence
         found = paths.checked((yield paths.SearchStep(query)))
-        self._answers.keep(asked, lambda: self._retrievals.store(scope, query, search, found, asked.sequence))
+        self._answers.keep(asked, lambda: self._retrievals.store(scope, query, search, found, sequence))
         return found
 
     def _remembered(self, scope: str, query: str, search: object) -> tuple[Chunk, ...] | None:
