@@ -225,26 +225,29 @@ class AnswerLayer:
         return count
 
     def forget_where(self, scope: str | None, chunk_ids: Sequence[str] | None, older_than: float | None) -> int:
-        """Removes what meets every condition given, and every trace of its text."""
+        """Removes what meets every condition given, and every trace of its text. Raises StoreError where the file
+        cannot be written, or where its log alone still holds the text."""
         if self._entries.is_gone:
             return 0
         # whatever is older than nothing is everything, also what was stored before the clock was set back
         before = self._limits.clock() - older_than if older_than else None
-        with self._writing:
-            if not older_than:
-                self._forgets.note(scope)  # what is under way now is not old
-            if chunk_ids is not None:
-                chunk_ids = [*self._knowledge.with_former(chunk_ids)]
-            ids = self._entries.ids(scope=scope, chunk_ids=chunk_ids, created_before=before)
-            count = self.forget(ids)
-            self._entries.shadows.forget(scope, before, None if chunk_ids is None else ids)
-            if scope is None and chunk_ids is None and not older_than:
-                self._entries.forget_evidence()
-            self._entries.scrub()
-        if self._semantic:
-            self._semantic.forget_texts()
-        if self._reaches:
-            self._reaches.forget_texts()
+        try:
+            with self._writing:
+                if not older_than:
+                    self._forgets.note(scope)  # what is under way now is not old
+                if chunk_ids is not None:
+                    chunk_ids = [*self._knowledge.with_former(chunk_ids)]
+                ids = self._entries.ids(scope=scope, chunk_ids=chunk_ids, created_before=before)
+                count = self.forget(ids)
+                self._entries.shadows.forget(scope, before, None if chunk_ids is None else ids)
+                if scope is None and chunk_ids is None and not older_than:
+                    self._entries.forget_evidence()
+                self._entries.scrub()
+        finally:
+            if self._semantic:
+                self._semantic.forget_texts()
+            if self._reaches:
+                self._reaches.forget_texts()
         return count
 
     def forget(self, ids: Iterable[int]) -> int:

@@ -49,6 +49,7 @@ class Entries:
         self._lock = threading.RLock()
         self._uses, self._max_uses = dict[int, float](), MAX_UNWRITTEN_USES
         self.hits = HitCounts()
+        self._has_traces = False  # of what was forgotten, in the log
         self._is_closed, self._last_count, self._last_bytes = False, 0, 0
         self.is_gone = False  # closed, and in no file
         try:
@@ -146,12 +147,20 @@ class Entries:
         return sum(gone)
 
     def scrub(self) -> None:
-        """Leaves no trace of what was forgotten: not in the write-ahead log, nor the vectors of its wrong questions."""
+        """Leaves no trace of what was forgotten: not in the write-ahead log, nor the vectors of its wrong questions.
+
+        Raises StoreError where the log cannot be emptied now; the next `scrub` tries again, and so does `close`.
+        """
         with self._transaction() as connection:
             connection.execute("UPDATE wrong SET state = NULL WHERE answer NOT IN (SELECT key FROM answers)")
             self.verified.scrub(connection)
-        with self._lock:
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._empty_log()
+
+    def _empty_log(self) -> None:
+        self._has_traces = bool(self._all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0])
+        if self._has_traces:
+            log = f"{self.path}-wal"
+            raise StoreError(f"what was forgotten is gone, but for {log}, which another reader holds: forget it again")
 
     def ids(
         self, *, scope: str | None = None, chunk_ids: Sequence[str] | None = None, created_before: float | None = None
@@ -264,6 +273,8 @@ class Entries:
             try:
                 self._write_uses()
                 self._last_count, self._last_bytes = self.count(), self.size_bytes()
+                if self._has_traces:
+                    self._empty_log()
             finally:
                 self._is_closed, self.is_gone = True, self.path is None
                 self._connection.close()
