@@ -162,6 +162,15 @@ def test_an_answer_is_judged_by_its_own_sources_however_many_others_there_are():
     assert comparisons[1] <= comparisons[0] + 10
 
 
+def test_what_comes_in_without_a_source_may_be_of_any_and_what_has_another_is_not():
+    found = (chunk("1", "x", source="a"),)
+    basis = Basis.of(frozenset({found[0].ref}), found, 0)
+    for source, verdict in (("", Verdict.DOUBTFUL), ("a", Verdict.DOUBTFUL), ("b", Verdict.RECHECK)):
+        knowledge = Knowledge()
+        knowledge.apply(KnowledgeUpdate(added=[chunk("2", "y")], source=source))
+        assert knowledge.judge(basis) is verdict
+
+
 def test_what_came_back_in_one_source_puts_no_answer_of_another_in_doubt_that_was_made_with_it():
     knowledge = Knowledge()
     knowledge.apply(KnowledgeUpdate(added=[chunk("1", "x")], source="a"))

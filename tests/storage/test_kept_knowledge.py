@@ -157,15 +157,22 @@ def test_once_they_are_written_answers_are_kept_as_ever(two):
 
 def test_what_could_not_be_written_is_known_here_whatever_others_write(two):
     one, other = two
-    told(one, added=[kb("1", "house")])
     one.answer(ask(), FakeModel(), search=FakeSearch([kb("1", "house")]))
+    one.answer(ask("Which bridges are there?"), FakeModel(), search=FakeSearch([kb("2", "bridge")]))
     with unwritable(one):
         could_not_tell(one, 1, changed=[kb("1", "castle")])
-    other.answer(ask("Another question"), FakeModel())
-    told(other, added=[kb("2", "garage")])
+    other.update_knowledge(KnowledgeUpdate(removed=["9"], source="else"))
     assert one.lookup(ask()) is None
-    one.answer(ask(), FakeModel(), search=FakeSearch([kb("1", "castle")]))
-    assert one.known_chunks("kb") == {"1", "2"}
+    assert one.lookup(ask("Which bridges are there?")) is not None
+    assert one.known_chunks("kb") == {"1"}
+
+
+def test_where_text_came_in_is_kept_once_for_a_source_however_often_it_did(tmp_path):
+    with SmartCache.open(tmp_path, mode="exact") as cache:
+        for number in range(9):
+            told(cache, changed=[kb("1", f"text {number}")])
+        with sqlite3.connect(tmp_path / "smartcache.db") as connection:
+            assert connection.execute("SELECT source, kind, until FROM growth").fetchall() == [("kb", "changed", 9)]
 
 
 def test_a_file_from_before_facts_had_numbers_is_read(tmp_path):
