@@ -46,9 +46,11 @@ def settled(text: str) -> str:
     """`text` without the white space that means nothing: at the ends of lines, between the words of prose, and all
     blank lines but one. Indentation and line breaks stay, for code and lists mean something by them, and so do lines
     with a tab, a backtick or a quotation mark in them, code blocks, and what a quotation holds over several lines."""
+    if not _LAYOUT.search(text):  # a shorter way to the same
+        return text.strip("\n")
     kept, block = list[str](), ""
     for line in text.replace("\r\n", "\n").split("\n"):
-        before, block = block, _open_after(line, block)
+        before, block = block, _open_after(line, block) if block or _OPENING.search(line) else ""
         if before or block:
             kept.append(line if block else line.rstrip())
         elif line.strip() or any(kept[-1:]):
@@ -74,6 +76,8 @@ def _open_after(line: str, block: str) -> str:
     return block
 
 
+_LAYOUT = re.compile(r"[^\S\n](?:\n|\Z)|(?<=[^ \n])  |\n\n\n")
+_OPENING = re.compile('[`~<"“„«「『]')
 _FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
 _ENDS = {"<pre": "</pre>", '"': '"', "“": "”", "„": "“”", "«": "»", "「": "」", "『": "』"}
 _PAIRED = re.compile(r'<pre\b|</pre>|["“”„«»「」『』]')
