@@ -97,7 +97,7 @@ def assemble(
         Verification(answers, events, own or doubting, verifier, verify) if doubting and verifier is not None else None,
         Explainer(entries, knowledge, semantic, learned, own, limits),
         context,
-        PlannedContexts(held=context.held),
+        PlannedContexts(held=context.held, tokens=context.tokens),
     )
 
 

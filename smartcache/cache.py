@@ -21,7 +21,7 @@ from smartcache.lifetimes import Lifetime
 from smartcache.paths import Path
 from smartcache.policy import HitPolicy
 from smartcache.reach import RetrievalSimilarity, checked_reaches
-from smartcache.scopes import astream_within, awithin, stream_within, within
+from smartcache.scopes import asearch_within, astream_within, awithin, search_within, stream_within, within
 from smartcache.types import Answer, Chunk, Request, Turn
 from smartcache.upkeep import Upkeep
 from smartcache.verifying import Verifier, VerifyWhen
@@ -97,8 +97,8 @@ class SmartCache(Upkeep):
 
     def _note_planned(self, asked: Asked, plan: ContextPlan) -> None:
         """What entered a prompt may be held for the next one; not if it was to be forgotten meanwhile."""
-        if plan.chunks and not self._answers.is_forgotten(asked):
-            self._planned.record(plan.chunks, scope=asked.request.scope)
+        if plan.chunks:
+            self._answers.keep(asked, lambda: self._planned.record(plan.chunks, scope=asked.request.scope))
 
     def _find(self, asked: Asked, search: object, restore: paths.Restore | None) -> Path[Answer | None]:
         """The exact answer, else a near one, if the knowledge base still supports it and the caller can restore it."""
@@ -158,12 +158,20 @@ class SmartCache(Upkeep):
 
     def _retrieve(self, asked: Asked, query: str, search: object) -> Path[tuple[Chunk, ...]]:
         scope = asked.request.scope
-        found = None if asked.is_fresh or self._shadow else self._retrievals.lookup(scope, query, search)
-        if found is None:
-            found = paths.checked((yield paths.SearchStep(query)))
-            if not self._answers.is_forgotten(asked):
-                self._retrievals.store(scope, query, search, found, asked.sequence)
+        known = None if asked.is_fresh or self._shadow else self._remembered(scope, query, search)
+        if known is not None:
+            return known
+        sequence = self._knowledge.sequence
+        found = paths.checked((yield paths.SearchStep(query)))
+        self._answers.keep(asked, lambda: self._retrievals.store(scope, query, search, found, sequence))
         return found
+
+    def _remembered(self, scope: str, query: str, search: object) -> tuple[Chunk, ...] | None:
+        """What a search found before, if all that is known by now says that it finds the same."""
+        with self._events.fail_open("retrieve"):
+            self._answers.refresh()
+            return self._retrievals.lookup(scope, query, search)
+        return None
 
     def _store(self, asked: Asked, answer: Answer, chunks: tuple[Chunk, ...] | None) -> bool:
         is_stored = False
@@ -188,7 +196,8 @@ class SmartCache(Upkeep):
         """
         asked = self._desk.ask(request)
         with self._flights.join(asked.flight):
-            return paths.walk(self._path(asked, search, restore), search, within(request, generate))
+            path = self._path(asked, search, restore)
+            return paths.walk(path, search_within(request.scope, search), within(request, generate))
 
     def stream(
         self,
@@ -206,7 +215,8 @@ class SmartCache(Upkeep):
         asked, replayed = self._desk.ask(request), list[Any]()
         with self._flights.join(asked.flight):
             path = self._path(asked, search, lambda hit: replayed.extend(tuple(replay(hit))))
-            yield from paths.stream(path, search, stream_within(request, generate_stream))
+            searched = search_within(request.scope, search)
+            yield from paths.stream(path, searched, stream_within(request, generate_stream))
             yield from replayed
 
     async def aanswer(
@@ -221,7 +231,7 @@ class SmartCache(Upkeep):
         asked = self._desk.ask(request)
         async with self._flights.ajoin(asked.flight):
             path = self._path(asked, search, restore)
-            return await paths.awalk(path, search, awithin(request, generate))
+            return await paths.awalk(path, asearch_within(request.scope, search), awithin(request, generate))
 
     async def astream(
         self,
@@ -235,7 +245,8 @@ class SmartCache(Upkeep):
         asked, replayed = self._desk.ask(request), list[Any]()
         async with self._flights.ajoin(asked.flight):
             path = self._path(asked, search, lambda hit: replayed.extend(tuple(replay(hit))))
-            async for piece in paths.astream(path, search, astream_within(request, generate_stream)):
+            searched = asearch_within(request.scope, search)
+            async for piece in paths.astream(path, searched, astream_within(request, generate_stream)):
                 yield piece
             for piece in replayed:
                 yield piece
@@ -253,9 +264,5 @@ class SmartCache(Upkeep):
 
     def retrieve(self, query: str, search: paths.Search, *, scope: str = "") -> tuple[Chunk, ...]:
         """What `search(query)` finds, from memory as long as no update can have changed it."""
-        is_known = False
-        with self._events.fail_open("retrieve"):
-            self._answers.refresh()
-            is_known = True
-        asked = self._desk.read(Request([Turn("user", query)], scope, options=None if is_known else {"cache": False}))
-        return paths.walk_alone(self._retrieve(asked, query, search), search)
+        asked = self._desk.read(Request([Turn("user", query)], scope))
+        return paths.walk_alone(self._retrieve(asked, query, search), search_within(scope, search))

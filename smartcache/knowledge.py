@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Literal
 
 from smartcache.sameness import agree, content_of, moves
+from smartcache.stated import MAX_SPANS, Fact, Growth, Kind, Stated, of_one, widest
 from smartcache.types import Chunk, ChunkRef, KnowledgeUpdate
 
 
@@ -47,42 +47,6 @@ class Basis:
         return frozenset(ref.source for ref in (self.evidence or frozenset()) | (self.found or frozenset()))
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """What is known of one chunk: its version and content hash, and since which update it is gone (None: it is there).
-    A chunk that is gone keeps its last version, so that the same text coming back is known as the same. `heirs`: the
-    content hashes of texts that left it, and the chunk of the source that came with that text in the same update."""
-
-    source: str
-    id: str
-    version: str
-    content: str | None
-    gone_since: int | None = None
-    heirs: tuple[tuple[str, str], ...] = ()
-
-    def holds(self, version: str, content: str | None) -> bool:
-        """Whether the chunk is there, with that version or text."""
-        if self.gone_since is None and self.version == version and self.content == content:
-            return True
-        return self.gone_since is None and agree(self.version, self.content, version, content)
-
-
-Kind = Literal["added", "changed", "moved"]
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """Text that came in with update `until`: whatever was searched after update `since` and before it is in doubt.
-
-    What "moved" was there before, under another id or in another layout: no text is new.
-    """
-
-    source: str
-    kind: Kind
-    since: int
-    until: int
-
-
 class Knowledge:
     """The versions that updates told of. A chunk no update spoke of counts as unchanged since it was cached.
 
@@ -91,43 +55,59 @@ class Knowledge:
 
     def __init__(self) -> None:
         self._facts: dict[str, dict[str, Fact]] = {}  # by id, then source
-        self._growth: dict[tuple[str, str], list[Growth]] = {}
+        self._growth: dict[tuple[str, Kind], list[Growth]] = {}
+        self._anywhere: dict[Kind, list[Growth]] = {}  # of all sources together
         self._replaced: dict[str, int] = {}  # by source: the update that told all that it holds
         self._sequence = 0
+        self._shared: int | None = None  # where later updates are known to this process alone
         self._lock = threading.RLock()
 
     @property
     def sequence(self) -> int:
-        """How many updates are known: taken before a search begins, compared when its outcome is stored or served."""
-        return self._sequence
+        """How many updates are known, as all processes count them: taken before a search begins, compared when its
+        outcome is stored or served. What this process alone knows has a higher number: it is new to any search."""
+        return self._sequence if self._shared is None else self._shared
 
-    @property
-    def growth(self) -> list[Growth]:
+    def apply(self, update: KnowledgeUpdate, *, is_shared: bool = True) -> Stated:
+        """Takes an update in, whole or not at all; not `is_shared`: it has no number that other processes know."""
         with self._lock:
-            return [grown for known in self._growth.values() for grown in known]
+            stated = self.stated(update)
+            if not is_shared:
+                self._shared = self.sequence
+            self.take(stated)
+        return stated
 
-    @property
-    def replaced(self) -> dict[str, int]:
-        """By source, the last update that told all that it holds."""
-        with self._lock:
-            return dict(self._replaced)
-
-    def apply(self, update: KnowledgeUpdate) -> list[Fact]:
-        """Takes an update in, whole or not at all. Returns the facts it states."""
+    def stated(self, update: KnowledgeUpdate) -> Stated:
+        """What an update states on top of what is known; it is not taken in."""
         with self._lock:
             sequence = self._sequence + 1
             there, leaving, moved = self._read(update)
             facts = [self._after(fact, moved) for fact in there.values()]
             facts += [self._after(self._gone(*key, sequence), moved) for key in leaving if key not in there]
-            growth = [grown for key in there if (grown := self._grown(there[key], update, moved, sequence))]
-            self.load(facts, growth, sequence, {update.source: sequence} if update.replaces else {})
-        return facts
+            arrived, changed = frozenset(moved.values()), frozenset(chunk.ref.id for chunk in update.changed)
+            growth = dict[tuple[str, Kind], list[Growth]]()
+            for key, fact in there.items():
+                if grown := self._grown(fact, sequence, key in arrived, fact.id in changed, update.replaces):
+                    place = (grown.source, grown.kind)
+                    growth[place] = widest([*growth.get(place, self._growth.get(place, ())), grown])
+            told = tuple(replace(fact, told=sequence) for fact in facts)
+            spans = tuple(grown for known in growth.values() for grown in known)
+            return Stated(sequence, told, spans, {update.source: sequence} if update.replaces else {})
+
+    def take(self, stated: Stated) -> None:
+        self.load(stated.facts, stated.growth, stated.sequence, stated.replaced)
+
+    def become(self, other: Knowledge) -> None:
+        """Knows what another one does, and nothing else."""
+        with self._lock:
+            self._facts, self._growth, self._anywhere = other._facts, other._growth, other._anywhere
+            self._replaced, self._sequence, self._shared = other._replaced, other._sequence, other._shared
 
     def news(self, update: KnowledgeUpdate) -> frozenset[Chunk]:
         """The chunks of an update whose text its source does not hold yet."""
         with self._lock:
             there, _, moved = self._read(update)
-            new = {key for key, fact in there.items() if not self._has(fact) and key not in moved.values()}
+            new = {key for key, fact in there.items() if not self._has(fact)} - {*moved.values()}
             return frozenset(c for c in (*update.added, *update.changed) if _key(c.ref, update) in new)
 
     def there(self, source: str) -> frozenset[str]:
@@ -151,7 +131,7 @@ class Knowledge:
         return frozenset(found)
 
     def load(
-        self, facts: Iterable[Fact], growth: Iterable[Growth], sequence: int, replaced: dict[str, int] | None = None
+        self, facts: Iterable[Fact], growth: Iterable[Growth], sequence: int, replaced: Mapping[str, int] | None = None
     ) -> None:
         """Takes in what a store kept."""
         with self._lock:
@@ -159,7 +139,8 @@ class Knowledge:
                 self._facts.setdefault(fact.id, {})[fact.source] = fact
             for grown in growth:
                 known = self._growth.setdefault((grown.source, grown.kind), [])
-                self._growth[grown.source, grown.kind] = _widest([*known, grown])
+                self._growth[grown.source, grown.kind] = widest([*known, grown])
+                self._anywhere[grown.kind] = widest([*self._anywhere.get(grown.kind, ()), grown], MAX_SPANS)
             for source, at in (replaced or {}).items():
                 self._replaced[source] = max(at, self._replaced.get(source, 0))
             self._sequence = max(sequence, self._sequence)
@@ -202,12 +183,12 @@ class Knowledge:
     def _is_current(self, ref: ChunkRef, content: str | None, sequence: int) -> bool:
         """Whether a chunk is as it was for a search that began after `sequence` updates."""
         known = self._facts.get(ref.id) or {}
-        for source, fact in known.items():
-            if _may_be_one(source, ref.source) and not self._id_of(fact, ref.version, content):
-                return False
+        if not all(self._id_of(fact, ref.version, content) for fact in of_one(known, ref.source)):
+            return False
+        sources = (ref.source, "") if ref.source else self._replaced
         return not self._replaced or not any(
-            at > sequence and _may_be_one(source, ref.source) and not any(s == source or not source for s in known)
-            for source, at in self._replaced.items()
+            self._replaced.get(source, 0) > sequence and not (source in known if source else known)
+            for source in sources
         )
 
     def _id_now(self, ref: ChunkRef, content: str | None) -> str:
@@ -225,12 +206,13 @@ class Knowledge:
 
     def _grew(self, basis: Basis, kinds: tuple[Kind, ...], sources: frozenset[str] | None = None) -> bool:
         """Whether text came in, in one of `sources` (None: in any), after the search of `basis` began."""
-        return self._sequence > basis.sequence and any(
-            grown.since <= basis.sequence < grown.until
-            for (source, kind), known in self._growth.items()
-            if kind in kinds and (sources is None or any(_may_be_one(source, other) for other in sources))
-            for grown in known
-        )
+        if self._sequence <= basis.sequence:
+            return False
+        if sources is None or "" in sources:
+            known = [self._anywhere.get(kind, ()) for kind in kinds]
+        else:
+            known = [self._growth.get((source, kind), ()) for source in {*sources, ""} if sources for kind in kinds]
+        return any(grown.since <= basis.sequence < grown.until for spans in known for grown in spans)
 
     def _read(self, update: KnowledgeUpdate) -> tuple[dict[_Key, Fact], dict[_Key, str | None], dict[_Key, _Key]]:
         """What an update says is there; the chunks whose text leaves them, with that text; and where it went, one for
@@ -261,16 +243,16 @@ class Knowledge:
             return before
         return replace(fact, heirs=tuple(sorted(heirs.items())))
 
-    def _grown(self, fact: Fact, update: KnowledgeUpdate, moved: dict[_Key, _Key], sequence: int) -> Growth | None:
+    def _grown(self, fact: Fact, sequence: int, has_moved: bool, is_change: bool, replaces: bool) -> Growth | None:
         """The growth that a fact means: text that came back as it was is new only to what was made without it."""
         before = self._fact(fact.source, fact.id)
         if before and self._has(fact) and before.version == fact.version:
             return None
-        if self._has(fact) or (fact.source, fact.id) in moved.values():
+        if self._has(fact) or has_moved:
             return Growth(fact.source, "moved", 0, sequence)
         came_back = before is not None and replace(before, gone_since=None).holds(fact.version, fact.content)
         since = before.gone_since if came_back and before and before.gone_since else 0
-        is_change = any(c.ref.id == fact.id for c in update.changed) or (update.replaces and before and not came_back)
+        is_change = is_change or bool(replaces and before and not came_back)
         return Growth(fact.source, "changed" if is_change else "added", since, sequence)
 
     def _gone(self, source: str, id: str, sequence: int) -> Fact:
@@ -295,12 +277,3 @@ def _key(ref: ChunkRef, update: KnowledgeUpdate) -> _Key:
 def _versions(update: KnowledgeUpdate) -> Iterator[Fact]:
     for chunk in (*update.changed, *update.added):
         yield Fact(*_key(chunk.ref, update), chunk.ref.version, content_of(chunk))
-
-
-def _widest(known: list[Growth]) -> list[Growth]:
-    """The same growth in at most two spans: what is new to all, and what is new only to what was made since."""
-    ever = [grown for grown in known if grown.since == 0]
-    since = [grown for grown in known if grown.since > 0]
-    newest = max(ever, key=lambda grown: grown.until, default=None)
-    union = since and replace(since[0], since=min(g.since for g in since), until=max(g.until for g in since))
-    return [grown for grown in (newest, union) if grown]

@@ -12,6 +12,7 @@ from smartcache.types import Chunk
 
 MAX_SCORE_DIFFERENCE = 0.02  # of a retriever's score and our similarity; where it is more, they are not of one kind
 ROUNDING = 1e-4
+MAX_COMPARED = 4_000_000  # similarities held at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ def checked_reaches(similarity: RetrievalSimilarity | None) -> Reaches | None:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The weakest similarity of what a search found, and the vector of its query, by a similarity with a name."""
+    """The similarity below which nothing comes before what a search found, and the vector of its query, by a similarity
+    with a name."""
 
     similarity: str
     weakest: float
@@ -75,10 +77,12 @@ class Reaches:
             return None
         vector, *others = self._vectors([query, *(chunk.text for chunk in found)])
         own = np.stack(others) @ vector
-        scores = [chunk.score for chunk in found]
-        if any(s is not None and not abs(s - own[n]) <= MAX_SCORE_DIFFERENCE for n, s in enumerate(scores)):
+        scores = np.array([own[n] if chunk.score is None else chunk.score for n, chunk in enumerate(found)])
+        if not (difference := np.abs(scores - own).max()) <= MAX_SCORE_DIFFERENCE:
             return None
-        return Reach(self.similarity.name, float(own.min()), vector)
+        # what comes in has no score yet, and may be scored higher than we measure by as much as is let pass
+        margin = MAX_SCORE_DIFFERENCE if difference > ROUNDING else 0.0
+        return Reach(self.similarity.name, float(scores.min()) - margin, vector)
 
     def farther(self, chunks: frozenset[Chunk], reaches: Iterable[tuple[int, float, Vector]]) -> Farther:
         known = list(reaches)
@@ -86,8 +90,11 @@ class Reaches:
             return Farther(chunks, frozenset(id for id, _, _ in known))
         ids, weakest, queries = zip(*known, strict=True)
         texts = np.stack(self._vectors(sorted({chunk.text for chunk in chunks})))
-        is_farther = (np.stack(queries) @ texts.T).max(axis=1) < np.array(weakest) - ROUNDING
-        return Farther(chunks, frozenset(id for id, far in zip(ids, is_farther, strict=True) if far))
+        nearest, step = list[float](), max(1, MAX_COMPARED // len(texts))
+        for start in range(0, len(queries), step):
+            nearest += (np.stack(queries[start : start + step]) @ texts.T).max(axis=1).tolist()
+        compared = zip(ids, nearest, weakest, strict=True)
+        return Farther(chunks, frozenset(id for id, near, bar in compared if near < bar - ROUNDING))
 
     def forget_texts(self) -> None:
         self._vectors.clear()

@@ -44,12 +44,42 @@ def moves(
 
 def settled(text: str) -> str:
     """`text` without the white space that means nothing: at the ends of lines, between the words of prose, and all
-    blank lines but one. Indentation and line breaks stay, for code and lists mean something by them, and so does what
-    stands between quotation marks or backticks."""
-    lines = [_line(line.rstrip()) for line in text.replace("\r\n", "\n").split("\n")]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
+    blank lines but one. Indentation and line breaks stay, for code and lists mean something by them, and so do lines
+    with a tab, a backtick or a quotation mark in them, code blocks, and what a quotation holds over several lines."""
+    if not _LAYOUT.search(text):  # a shorter way to the same
+        return text.strip("\n")
+    kept, block = list[str](), ""
+    for line in text.replace("\r\n", "\n").split("\n"):
+        before, block = block, _open_after(line, block) if block or _OPENING.search(line) else ""
+        if before or block:
+            kept.append(line if block else line.rstrip())
+        elif line.strip() or any(kept[-1:]):
+            kept.append(_line(line))
+    return "\n".join(kept).strip("\n")
 
 
 def _line(line: str) -> str:
-    is_literal = line[:1] in (" ", "\t") or '"' in line or "`" in line
-    return line if is_literal else re.sub(r"[ \t]+", " ", line)
+    if "\t" in line:
+        return line.rstrip(" ") if line.strip() else ""
+    is_literal = line[:1] == " " or _QUOTES.search(line)
+    return (line if is_literal else re.sub(" +", " ", line)).rstrip()
+
+
+def _open_after(line: str, block: str) -> str:
+    """What will end the block that is open after a line, "" where none is; `block`: the same before it."""
+    if block[:1] in ("`", "~") and block:
+        return "" if line.strip().startswith(block) and not line.strip().strip(block[0]) else block
+    if not block and (fence := _FENCE.match(line)):
+        return fence[1]
+    for mark in _PAIRED.findall(line):
+        block = ("" if mark in block else block) if block else _ENDS.get(mark, "")
+    return block
+
+
+_LAYOUT = re.compile(r"[^\S\n](?:\n|\Z)|(?<=[^ \n])  |\n\n\n")
+_OPENING = re.compile('[`~<"“„«「『]')
+_FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
+_ENDS = {"<pre": "</pre>", '"': '"', "“": "”", "„": "“”", "«": "»", "「": "」", "『": "』"}
+_PAIRED = re.compile(r'<pre\b|</pre>|["“”„«»「」『』]')
+# "don't" holds no quotation mark: one between two letters is none
+_QUOTES = re.compile(r"""["`‘“”„‟‚‛‹›«»「」『』]|(?<!\w)['’]|['’](?!\w)""")

@@ -50,8 +50,10 @@ class Upkeep:
         return self._answers.update_knowledge(update)
 
     def known_chunks(self, source: str) -> frozenset[str]:
-        """The ids of the chunks of `source` that updates told of and that are not gone: what a knowledge base is
-        compared with when it may have changed while no cache was open."""
+        """The ids of the chunks of `source` that updates of any process told of and that are not gone: what a knowledge
+        base is compared with when it may have changed while no cache was open."""
+        with self._events.fail_open("known_chunks"):
+            self._answers.refresh()
         return self._knowledge.there(source)
 
     def report_wrong(self, request: Request, answer: Answer) -> bool:
@@ -90,18 +92,24 @@ class Upkeep:
 
         `older_than` is an age in seconds. Retrievals of the scope, or that found one of the chunks, go too, and so does
         what shadow mode recorded of all that. Without an age, answers of the scope that are under way in this process
-        are not stored either. Raises StoreError where the file cannot be written now.
+        are not stored either. Raises StoreError where the file cannot be written now, or where its log (`…-wal`) keeps
+        the text because another program reads the file: nothing of it is served then; forget it again, or `close`,
+        which tries again too.
         """
         if scope is None and chunk_ids is None and older_than is None:
             raise ValueError("say what to forget: scope=, chunk_ids= or older_than=; clear() forgets everything")
-        count = self._answers.forget_where(scope, chunk_ids, older_than)
-        self._forget_remembered(scope, chunk_ids)
-        return count
+        try:
+            return self._answers.forget_where(scope, chunk_ids, older_than)
+        finally:
+            self._forget_remembered(scope, chunk_ids)
 
     def clear(self, scope: str | None = None) -> None:
-        """Removes every answer, or every answer of one scope, and what shadow mode recorded of it."""
-        self._answers.forget_where(scope, None, None)
-        self._forget_remembered(scope)
+        """Removes every answer, or every answer of one scope, and what shadow mode recorded of it. Raises as
+        `forget` does."""
+        try:
+            self._answers.forget_where(scope, None, None)
+        finally:
+            self._forget_remembered(scope)
 
     def _forget_remembered(self, scope: str | None, chunk_ids: Sequence[str] | None = None) -> None:
         ids = None if chunk_ids is None else [*self._knowledge.with_former(chunk_ids)]

@@ -58,6 +58,7 @@ FLOORS = (
         "smartcache.sameness",
         "smartcache.lifetimes",
         "smartcache.reach",
+        "smartcache.stated",
         "smartcache.knowledge",
         "smartcache.begun",
         "smartcache.asked",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from smartcache import KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn
+from smartcache import KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn, reach
 from smartcache.testing import BagOfWordsEmbedder, FakeModel, FakeSearch, TableEmbedder, chunk
 
 QUESTION = "Which buildings are there?"
@@ -101,6 +101,29 @@ def test_scores_of_another_kind_than_the_similarity_are_not_compared():
         cache = answered(opened(retrieval_similarity=ranked()), kb("1", KEPT, score=score))
         told(cache, added=[kb("2", FAR)])
         assert (cache.lookup(ask()) is not None) is is_left
+
+
+@pytest.mark.parametrize(
+    ("score", "similarity", "is_left"),
+    [(0.585, 0.595, False), (0.585, 0.57, False), (0.585, 0.56, True), (0.6, 0.595, True), (None, 0.595, True)],
+)
+def test_what_a_retriever_may_score_higher_than_we_measure_ends_it(score, similarity, is_left):
+    embedder = TableEmbedder({(QUESTION, KEPT): 0.6, (QUESTION, NEAR): similarity})
+    cache = answered(opened(retrieval_similarity=ranked(embedder=embedder)), kb("1", KEPT, score=score))
+    told(cache, added=[kb("2", NEAR)])
+    assert (cache.lookup(ask()) is not None) is is_left
+
+
+def test_many_are_compared_a_few_at_a_time_and_each_with_all(monkeypatch):
+    monkeypatch.setattr(reach, "MAX_COMPARED", 4)
+    questions = [f"Question {number}" for number in range(5)]
+    found = {(one, f"Answer to {one}"): 0.6 for one in questions}
+    embedder = TableEmbedder(found | {(questions[3], NEAR): 0.7})
+    cache = opened(retrieval_similarity=ranked(embedder=embedder))
+    for one, text in found:
+        answered(cache, kb(text, text), question=one)
+    assert told(cache, added=[kb("2", FAR), kb("3", NEAR)]) == 1
+    assert [cache.lookup(ask(one)) is not None for one in questions] == [True, True, True, False, True]
 
 
 def test_where_the_similarity_is_not_known_any_addition_ends_it():
@@ -204,6 +227,22 @@ def test_a_replacement_survives_a_restart(tmp_path):
         assert cache.known_chunks("kb") == frozenset()
 
 
+def test_known_chunks_are_those_that_any_process_told_of(tmp_path):
+    with opened(tmp_path / "c.db") as one, opened(tmp_path / "c.db") as other:
+        told(other, added=[kb("1", "house")])
+        assert one.known_chunks("kb") == {"1"}
+        told(other, removed=["1"])
+        assert one.known_chunks("kb") == frozenset()
+
+
+def test_known_chunks_are_told_from_memory_where_the_file_cannot_be_read(tmp_path):
+    cache = opened(tmp_path / "c.db", strict=False)
+    told(cache, added=[kb("1", "house")])
+    cache.close()
+    assert cache.known_chunks("kb") == {"1"}
+    assert cache.stats().troubles == {"known_chunks": 1}
+
+
 def test_a_replacement_that_could_not_be_written_is_made_by_the_retry(tmp_path):
     cache = answered(opened(tmp_path / "c.db", strict=False), kb("1", "house"))
     update = KnowledgeUpdate.replace("kb", [kb("2", "garage")])
@@ -254,12 +293,36 @@ def test_white_space_that_means_nothing_is_no_change(text):
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [("a:\n  b: 1", "a:\nb: 1"), ("one\ntwo", "one two"), ('say "a  b"', 'say "a b"'), ("a house", "ahouse")],
+    [
+        ("a:\n  b: 1", "a:\nb: 1"),
+        ("one\ntwo", "one two"),
+        ("a house", "ahouse"),
+        ('say "a  b"', 'say "a b"'),
+        ("say “a  b”", "say “a b”"),
+        ("grep 'a  b' notes", "grep 'a b' notes"),
+        ("「a  b」", "「a b」"),
+        ('say "a\nb  c" now', 'say "a\nb c" now'),
+        ("Ann\t\t5", "Ann\t5"),
+        ("Ann\t5\t", "Ann\t5"),
+        ("```\nx  y\n```", "```\nx y\n```"),
+        ("~~~ sh\na\n\n\nb\n~~~", "~~~ sh\na\n\nb\n~~~"),
+        ("````\n```\na  b", "````\n```\na b"),
+        ("<pre>\na  b\n</pre>", "<pre>\na b\n</pre>"),
+    ],
 )
 def test_white_space_that_may_mean_something_is_a_change(before, after):
     cache = answered(opened(), kb("1", before))
     told(cache, changed=[kb("1", after)])
     assert cache.lookup(ask()) is None
+
+
+@pytest.mark.parametrize(
+    "literal", ["```\nx  y\n```", 'say "x  y"', "<pre>\nx  y\n</pre>", "Ann\t\t5", "say “x\n\n\ny”"]
+)
+def test_around_what_stays_as_it_is_white_space_means_as_little_as_elsewhere(literal):
+    cache = answered(opened(), kb("1", f"A  house.\n\n\n{literal}  \n\n\nIt  isn't  dear."))
+    told(cache, changed=[kb("1", f"A house.\n\n{literal}\n\nIt isn't dear.\n")])
+    assert cache.lookup(ask()) is not None
 
 
 def test_a_version_that_the_application_gave_is_believed():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,3 +77,107 @@ def test_what_is_there_is_what_updates_added_and_did_not_remove():
     knowledge.apply(KnowledgeUpdate(removed=["a"]))
     assert knowledge.there("") == {"b"}
     assert knowledge.there("another source") == frozenset()
+
+
+def current(knowledge: Knowledge, source: str) -> bool:
+    return knowledge.judge(Basis(frozenset({ChunkRef("1", "v1", source)}), None, knowledge.sequence)) is Verdict.CURRENT
+
+
+NAMED = KnowledgeUpdate(added=[chunk("1", "x", version="v1")], source="a")
+
+
+@pytest.mark.parametrize(
+    "unnamed", [KnowledgeUpdate(removed=["1"]), KnowledgeUpdate(changed=[chunk("1", "y", version="v0")])]
+)
+def test_an_update_that_names_the_source_is_believed_over_an_older_one_that_names_none(unnamed):
+    knowledge = Knowledge()
+    knowledge.apply(unnamed)
+    knowledge.apply(NAMED)
+    assert current(knowledge, "a")
+    assert not current(knowledge, "b"), "of which it does not tell"
+    assert not current(knowledge, ""), "which may be another one"
+    knowledge.apply(unnamed)
+    assert not current(knowledge, "a"), "and over a newer one it is not"
+
+
+def test_what_a_whole_set_leaves_out_is_gone_whatever_its_sources_are_called():
+    for source in ("a", ""):
+        knowledge = Knowledge()
+        knowledge.apply(KnowledgeUpdate.replace("a", [chunk("2", "y")]))
+        basis = Basis(frozenset({ChunkRef("1", "v1", source)}), None, 0)
+        assert knowledge.judge(basis) is Verdict.STALE
+        assert knowledge.judge(replace(basis, sequence=1)) is Verdict.CURRENT, "found after it was told"
+
+
+class Counted(str):
+    """A name that counts how often one is compared with another."""
+
+    compared: list[object] = []  # noqa: RUF012  # of all of them
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Counted.compared.append(other)
+        return str.__eq__(self, other)
+
+
+def compared(work) -> int:
+    Counted.compared.clear()
+    work()
+    return len(Counted.compared)
+
+
+def many(count: int, text: str, kind: str = "id") -> list:
+    return [chunk(Counted(f"{kind}{number}"), f"{text} {number}", source="kb") for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        lambda count: KnowledgeUpdate(changed=many(count, "edited"), source="kb"),
+        lambda count: KnowledgeUpdate(added=many(count, "text", "new"), removed=[c.ref.id for c in many(count, "")]),
+        lambda count: KnowledgeUpdate(added=many(count, "text", "new"), removed=[f"id{n}" for n in range(count)]),
+        lambda count: KnowledgeUpdate.replace("kb", many(count, "text", "new")),
+    ],
+)
+def test_an_update_of_many_chunks_compares_each_with_a_few(after):
+    comparisons = []
+    for count in (50, 200):
+        knowledge = Knowledge()
+        knowledge.apply(KnowledgeUpdate(added=many(count, "text"), source="kb"))
+        comparisons.append(compared(lambda: knowledge.apply(after(count))) / count)  # noqa: B023  # called at once
+    assert comparisons[1] < 2 * comparisons[0] + 10
+
+
+def test_an_answer_is_judged_by_its_own_sources_however_many_others_there_are():
+    comparisons = []
+    for count in (10, 400):
+        knowledge = Knowledge()
+        for number in range(count):
+            source = Counted(f"source{number}")
+            knowledge.apply(KnowledgeUpdate.replace(source, [chunk("1", f"text {number}")]))
+        found = (chunk("1", "text 3", source="source3"),)
+        basis = Basis.of(frozenset({found[0].ref}), found, 4)
+        comparisons.append(compared(lambda: knowledge.judge(basis)))  # noqa: B023  # called at once
+        assert knowledge.judge(basis) is Verdict.RECHECK
+    assert comparisons[1] <= comparisons[0] + 10
+
+
+def test_what_comes_in_without_a_source_may_be_of_any_and_what_has_another_is_not():
+    found = (chunk("1", "x", source="a"),)
+    basis = Basis.of(frozenset({found[0].ref}), found, 0)
+    for source, verdict in (("", Verdict.DOUBTFUL), ("a", Verdict.DOUBTFUL), ("b", Verdict.RECHECK)):
+        knowledge = Knowledge()
+        knowledge.apply(KnowledgeUpdate(added=[chunk("2", "y")], source=source))
+        assert knowledge.judge(basis) is verdict
+
+
+def test_what_came_back_in_one_source_puts_no_answer_of_another_in_doubt_that_was_made_with_it():
+    knowledge = Knowledge()
+    knowledge.apply(KnowledgeUpdate(added=[chunk("1", "x")], source="a"))
+    knowledge.apply(KnowledgeUpdate(added=[chunk("1", "x")], source="b"))
+    for source in "ab":
+        knowledge.apply(KnowledgeUpdate(removed=["1"], source=source))
+        knowledge.apply(KnowledgeUpdate(added=[chunk("1", "x")], source=source))
+    judged = [knowledge.judge(Basis(frozenset(), frozenset(), sequence)) for sequence in range(2, 7)]
+    doubtful, current = Verdict.DOUBTFUL, Verdict.CURRENT
+    assert judged == [current, doubtful, current, doubtful, current], "it is in doubt where it was made without it"

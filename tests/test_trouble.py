@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from smartcache import KnowledgeUpdate, Request, SmartCache, Turn
+from smartcache.errors import StoreError
 from smartcache.layers import semantic
 from smartcache.storage.vector_lists import Lists
 from smartcache.storage.vectors import VectorIndex
@@ -229,3 +230,32 @@ def test_what_was_read_of_a_text_goes_with_forget_in_exact_mode_too():
     assert any("Halden" in query for query in search.queries)
     cache.clear()
     assert not any("Halden" in text for text in cache._desk._read_text._facts)
+
+
+@pytest.mark.parametrize(("troubled", "text", "searches"), [(True, "new", 2), (False, "old", 1)])
+def test_where_news_cannot_be_read_nothing_that_was_found_before_reaches_the_model(
+    monkeypatch, troubled, text, searches
+):
+    def locked(knowledge: object) -> None:
+        raise StoreError("locked")
+
+    texts, given = ["old"], []
+    cache, search = open_cache(None), Searching(texts)
+    cache.answer(ask(RESET), FakeModel(), search=search)
+    texts[:] = ["new"]
+    if troubled:
+        monkeypatch.setattr(cache._entries, "refresh_knowledge", locked)
+    again = ask(RESET, options={"cache": "exact", "more": 1})
+    cache.answer(again, lambda request, chunks: given.append(chunks[0].text) or "", search=search)
+    assert (given, search.queries) == ([text], searches)
+
+
+class Searching:
+    """Finds one chunk, as its text is now."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts, self.queries = texts, 0
+
+    def __call__(self, query: str) -> list:
+        self.queries += 1
+        return [chunk("a", self.texts[0])]

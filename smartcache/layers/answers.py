@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from smartcache.asked import Asked
 from smartcache.begun import Forgets
@@ -23,6 +23,8 @@ from smartcache.state import State
 from smartcache.storage.entries import Entries
 from smartcache.storage.rows import Entry, restorable
 from smartcache.types import Answer, Chunk, KnowledgeUpdate, ServedBy
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +119,18 @@ class AnswerLayer:
         self._events.emit("not_stored" if reason else "stored", reason or "")
         return reason is None
 
+    def keep(self, asked: Asked, store: Callable[[], T]) -> T | None:
+        """Stores what was made for a request, unless its scope was forgotten since; nothing is forgotten meanwhile."""
+        with self._writing:
+            return None if self.is_forgotten(asked) else store()
+
     def record(self, asked: Asked, record: ShadowRecord) -> int | None:
         """Keeps what would have been served; None where its scope was forgotten meanwhile."""
-        with self._writing:
-            return None if self.is_forgotten(asked) else self._entries.shadows.store(record)
+        return self.keep(asked, lambda: self._entries.shadows.store(record))
 
     def store_verified(self, asked: Asked, hit: Hit, verifier: str) -> None:
         """Keeps that a verifier found two requests to have one answer, unless their scope was forgotten meanwhile."""
-        with self._writing:
-            if not self.is_forgotten(asked):
-                self._entries.verified.store(asked.key, hit.entry.key, verifier)
+        self.keep(asked, lambda: self._entries.verified.store(asked.key, hit.entry.key, verifier))
 
     def is_verified(self, asked: Asked, hit: Hit, verifier: str) -> bool:
         return self._entries.verified.has(asked.key, hit.entry.key, verifier)
@@ -221,26 +225,29 @@ class AnswerLayer:
         return count
 
     def forget_where(self, scope: str | None, chunk_ids: Sequence[str] | None, older_than: float | None) -> int:
-        """Removes what meets every condition given, and every trace of its text."""
+        """Removes what meets every condition given, and every trace of its text. Raises StoreError where the file
+        cannot be written, or where its log alone still holds the text."""
         if self._entries.is_gone:
             return 0
         # whatever is older than nothing is everything, also what was stored before the clock was set back
         before = self._limits.clock() - older_than if older_than else None
-        with self._writing:
-            if not older_than:
-                self._forgets.note(scope)  # what is under way now is not old
-            if chunk_ids is not None:
-                chunk_ids = [*self._knowledge.with_former(chunk_ids)]
-            ids = self._entries.ids(scope=scope, chunk_ids=chunk_ids, created_before=before)
-            count = self.forget(ids)
-            self._entries.shadows.forget(scope, before, None if chunk_ids is None else ids)
-            if scope is None and chunk_ids is None and not older_than:
-                self._entries.forget_evidence()
-            self._entries.scrub()
-        if self._semantic:
-            self._semantic.forget_texts()
-        if self._reaches:
-            self._reaches.forget_texts()
+        try:
+            with self._writing:
+                if not older_than:
+                    self._forgets.note(scope)  # what is under way now is not old
+                if chunk_ids is not None:
+                    chunk_ids = [*self._knowledge.with_former(chunk_ids)]
+                ids = self._entries.ids(scope=scope, chunk_ids=chunk_ids, created_before=before)
+                count = self.forget(ids)
+                self._entries.shadows.forget(scope, before, None if chunk_ids is None else ids)
+                if scope is None and chunk_ids is None and not older_than:
+                    self._entries.forget_evidence()
+                self._entries.scrub()
+        finally:
+            if self._semantic:
+                self._semantic.forget_texts()
+            if self._reaches:
+                self._reaches.forget_texts()
         return count
 
     def forget(self, ids: Iterable[int]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from smartcache.layers.planned import Held, PlannedContexts, key_of
+from smartcache.layers.planned import Held, PlannedContexts, Tokens, key_of
 from smartcache.types import Chunk, ChunkRef
 
 Order = Literal["given", "hash", "popularity", "cache-aware"]
@@ -30,11 +30,13 @@ class ContextPlan:
 @dataclass(frozen=True, slots=True)
 class ContextOrder:
     """How a cache puts the chunks of its prompts in order: see `plan_context`. `held(chunks)` asks the prefix cache of
-    the model how many tokens of a prompt that begins so it holds now; without it, that is told by what was planned."""
+    the model how many tokens of a prompt that begins so it holds now; without it, that is told by what was planned.
+    `tokens(chunk)` counts what a chunk adds to a prompt; without it, that is told by its letters."""
 
     order: Order = "cache-aware"
     max_shift: int | None = None
     held: Held | None = None
+    tokens: Tokens | None = None
 
     def __post_init__(self) -> None:
         _require(self.order, self.max_shift)

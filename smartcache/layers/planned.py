@@ -12,6 +12,8 @@ from smartcache.types import Chunk
 
 Held = Callable[[Sequence[Chunk]], int]
 """How many tokens of a prompt that begins with these chunks a prefix cache holds now."""
+Tokens = Callable[[Chunk], int]
+"""How many tokens a chunk adds to a prompt, such as `TokenCounts(model.count_tokens).of`."""
 
 MAX_ASKED = 16  # beginnings of which a prefix cache is asked, the longest first
 
@@ -21,14 +23,15 @@ class PlannedContexts:
 
     At most `max_chunks` of them, over all scopes: what was not planned for the longest time goes, ends first. What one
     scope planned, no other finds. `held` asks a real prefix cache, where there is one to ask: then what it holds most
-    of is chosen among the longest beginnings. Any number of threads may call.
+    of is chosen among the longest beginnings. How long one is, is told in `tokens`, or in letters where nothing counts
+    tokens. Any number of threads may call.
     """
 
-    def __init__(self, max_chunks: int = 10_000, *, held: Held | None = None) -> None:
+    def __init__(self, max_chunks: int = 10_000, *, held: Held | None = None, tokens: Tokens | None = None) -> None:
         if max_chunks < 1:
             raise ValueError(f"max_chunks is {max_chunks!r}: it must be at least 1")
         self._max_chunks = max_chunks
-        self._held = held
+        self._held, self._size = held, tokens or _letters
         self._roots: dict[str, _Node] = {}
         # A node comes after all that follow it in a prompt, so the first is always an end.
         self._ages: OrderedDict[_Node, None] = OrderedDict()
@@ -81,12 +84,12 @@ class PlannedContexts:
     def longest(
         self, chunks: Sequence[Chunk], *, scope: str = "", allows: Callable[[Sequence[Chunk]], bool] = lambda _: True
     ) -> tuple[Chunk, ...]:
-        """The beginning with most text that was planned before, uses none but `chunks` and that `allows` lets pass at
+        """The longest beginning that was planned before, uses none but `chunks` and that `allows` lets pass at
         every step; of equals, the one used most, then by hash."""
         at_hand = {key_of(chunk): chunk for chunk in chunks}
         with self._lock:
             ends = list(_ends(self._roots.get(scope), at_hand, allows))
-        ends.sort(key=lambda end: (-sum(len(at_hand[key].text) for key in end.keys), -end.uses, end.keys))
+        ends.sort(key=lambda end: (-sum(self._size(at_hand[key]) for key in end.keys), -end.uses, end.keys))
         begins = [tuple(at_hand[key] for key in end.keys) for end in ends[: MAX_ASKED if self._held else 1]]
         return max(begins, key=self._held or len, default=())
 
@@ -116,6 +119,10 @@ class PlannedContexts:
 def key_of(chunk: Chunk) -> str:
     """A hash of identity and content: another text under the same id is another chunk."""
     return digest(chunk.ref.source, chunk.ref.id, chunk.ref.version, chunk.text)
+
+
+def _letters(chunk: Chunk) -> int:
+    return len(chunk.text)
 
 
 @dataclass(slots=True, eq=False)

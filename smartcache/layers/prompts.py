@@ -71,7 +71,8 @@ def build_prompt(
 
 class TokenCounts:
     """How many tokens each chunk adds to a prompt of `build_prompt`; `count` (as `LocalModel.count_tokens`) is asked
-    once for each of the last `max_chunks` chunks. Only hashes are kept. Safe to share between threads."""
+    once for each of the last `max_chunks` chunks. `ContextOrder(tokens=TokenCounts(model.count_tokens).of)` has the
+    planner count so. Only hashes are kept. Safe to share between threads."""
 
     def __init__(
         self, count: Callable[[str], int], *, label: Callable[[Chunk], str] | None = None, max_chunks: int = 10_000

@@ -11,6 +11,7 @@ from dataclasses import replace
 from smartcache.asked import Asked
 from smartcache.events import Events
 from smartcache.layers.answers import AnswerLayer, Hit
+from smartcache.scopes import in_scope
 from smartcache.verifying import DoubtingPolicy, Lenient, Verifier, VerifyWhen, name_of
 
 MAX_VERIFIED = 2  # doubtful answers that a request has verified, the nearest first
@@ -98,7 +99,8 @@ class Verification:
         """What the verifier says. In the main thread SystemExit and KeyboardInterrupt end the process, as a signal
         wants it; no signal arrives in any other, so there they are the verifier's own failure."""
         try:
-            return self._verifier(asked.dialogue, hit.entry.dialogue)
+            with in_scope(asked.request.scope):
+                return self._verifier(asked.dialogue, hit.entry.dialogue)
         except (SystemExit, KeyboardInterrupt) as error:
             if threading.current_thread() is threading.main_thread():
                 raise

@@ -13,12 +13,12 @@ from typing import Any
 
 from smartcache.errors import DamagedStore, StoreError
 from smartcache.evidence import Evidence, Place
-from smartcache.knowledge import Basis, Fact, Knowledge, Verdict
+from smartcache.knowledge import Basis, Knowledge
 from smartcache.reach import Farther, Reach
 from smartcache.storage.columns import basis_from, to_column
 from smartcache.storage.database import connect, file_in, set_aside, usable
 from smartcache.storage.hits import HitCounts
-from smartcache.storage.knowledge_rows import load_knowledge, write_knowledge
+from smartcache.storage.knowledge_rows import KeptKnowledge
 from smartcache.storage.reaches import KeptReaches
 from smartcache.storage.rows import Entry, entry_from, fields_of, size_bytes
 from smartcache.storage.shadow_records import ShadowRecords
@@ -49,7 +49,7 @@ class Entries:
         self._lock = threading.RLock()
         self._uses, self._max_uses = dict[int, float](), MAX_UNWRITTEN_USES
         self.hits = HitCounts()
-        self._unwritten: list[KnowledgeUpdate] = []
+        self._has_traces = False  # of what was forgotten, in the log
         self._is_closed, self._last_count, self._last_bytes = False, 0, 0
         self.is_gone = False  # closed, and in no file
         try:
@@ -61,6 +61,7 @@ class Entries:
             self._connection = connect(self.path)
         self.shadows = ShadowRecords(self._all, self._transaction)
         self.reaches = KeptReaches(self._all)
+        self._knowledge = KeptKnowledge(self._all, self._transaction, self.reaches)
         self.verified = VerifiedPairs(self._all, self._transaction)
         self._version = self._read_version()
 
@@ -146,12 +147,20 @@ class Entries:
         return sum(gone)
 
     def scrub(self) -> None:
-        """Leaves no trace of what was forgotten: not in the write-ahead log, nor the vectors of its wrong questions."""
+        """Leaves no trace of what was forgotten: not in the write-ahead log, nor the vectors of its wrong questions.
+
+        Raises StoreError where the log cannot be emptied now; the next `scrub` tries again, and so does `close`.
+        """
         with self._transaction() as connection:
             connection.execute("UPDATE wrong SET state = NULL WHERE answer NOT IN (SELECT key FROM answers)")
             self.verified.scrub(connection)
-        with self._lock:
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._empty_log()
+
+    def _empty_log(self) -> None:
+        self._has_traces = bool(self._all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0])
+        if self._has_traces:
+            log = f"{self.path}-wal"
+            raise StoreError(f"what was forgotten is gone, but for {log}, which another reader holds: forget it again")
 
     def ids(
         self, *, scope: str | None = None, chunk_ids: Sequence[str] | None = None, created_before: float | None = None
@@ -210,46 +219,17 @@ class Entries:
         Without a file there is nothing that could outlive the news: it is not raised.
         """
         with self._lock:
-            self._unwritten.append(update)
             try:
-                left = self._write_updates(knowledge, farther)
+                return self._knowledge.update(knowledge, update, farther)
             except StoreError as error:
-                self._apply_unwritten(knowledge)
                 if self.path is None:
                     return frozenset()
                 raise StoreError(f"the knowledge update was not written: {error}; call it again") from error
-            except BaseException:
-                self._unwritten.remove(update)  # what cannot be taken in once never can, and would stop all others
-                raise
-            self._unwritten.clear()
-            return left
 
     def load_knowledge(self, knowledge: Knowledge) -> None:
-        """Takes in what any process wrote, and then what this one could not write."""
+        """Takes in what any process wrote, below what this one could not write."""
         with self._lock:
-            load_knowledge(self._all, knowledge)
-            self._apply_unwritten(knowledge)
-
-    def _write_updates(self, knowledge: Knowledge, farther: Farther | None) -> frozenset[int]:
-        with self._transaction() as connection:
-            load_knowledge(self._all, knowledge)
-            left = self._left_current(knowledge, farther)
-            facts = self._apply_unwritten(knowledge)
-            write_knowledge(connection, knowledge, facts)
-            self.reaches.advance(connection, left, knowledge.sequence)
-        return left
-
-    def _left_current(self, knowledge: Knowledge, farther: Farther | None) -> frozenset[int]:
-        """Those of the entries compared that are current before an update, if all that it brings was compared."""
-        if farther is None or len(self._unwritten) > 1 or not knowledge.news(self._unwritten[0]) <= farther.chunks:
-            return frozenset()
-        ids = json.dumps(sorted(farther.entries))
-        within = f"SELECT id, basis, checked FROM {_ANSWERS} WHERE id IN (SELECT value FROM json_each(?))"
-        bases = [(id, basis_from(text, checked)) for id, text, checked in self._all(within, ids)]
-        return frozenset(id for id, basis in bases if knowledge.judge(basis) is Verdict.CURRENT)
-
-    def _apply_unwritten(self, knowledge: Knowledge) -> list[Fact]:
-        return [fact for update in self._unwritten for fact in knowledge.apply(update)]
+            self._knowledge.refresh(knowledge)
 
     def store_wrong(
         self, asked: str, answer: str, partition: str, state: bytes | None, place: Place | None = None, at: float = 0.0
@@ -293,6 +273,8 @@ class Entries:
             try:
                 self._write_uses()
                 self._last_count, self._last_bytes = self.count(), self.size_bytes()
+                if self._has_traces:
+                    self._empty_log()
             finally:
                 self._is_closed, self.is_gone = True, self.path is None
                 self._connection.close()

@@ -32,6 +32,11 @@ CREATE TABLE IF NOT EXISTS facts (
     source TEXT NOT NULL, chunk TEXT NOT NULL, version TEXT NOT NULL, content TEXT, gone_since INTEGER,
     PRIMARY KEY (source, chunk)
 );
+CREATE TABLE IF NOT EXISTS told (           -- of facts: the update that told of each last
+    source TEXT NOT NULL, chunk TEXT NOT NULL, sequence INTEGER NOT NULL,
+    PRIMARY KEY (source, chunk)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS told_sequence ON told (sequence);
 CREATE TABLE IF NOT EXISTS heirs (          -- of facts: where a text went that left a chunk
     source TEXT NOT NULL, chunk TEXT NOT NULL, content TEXT NOT NULL, heir TEXT NOT NULL,
     PRIMARY KEY (source, chunk, content)
@@ -46,6 +51,8 @@ CREATE TABLE IF NOT EXISTS reaches (
 );
 CREATE INDEX IF NOT EXISTS reaches_similarity ON reaches (similarity);
 CREATE TABLE IF NOT EXISTS growth (source TEXT NOT NULL, kind TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS growth_place ON growth (source, kind);
+CREATE INDEX IF NOT EXISTS growth_until ON growth (until);
 CREATE TABLE IF NOT EXISTS wrong (
     asked TEXT NOT NULL,                    -- key of the request that got a wrong answer
     answer TEXT NOT NULL,                   -- key of the request whose answer it was

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smartcache import ContextOrder, PlannedContexts, Request, SmartCache, Turn, plan_context
+from smartcache.layers.prompts import TokenCounts
 from smartcache.testing import FakeModel, FakeSearch, chunk
 
 CHUNKS = [chunk(str(number), f"text {number}", score=number / 10) for number in range(5)]
@@ -191,6 +192,18 @@ def test_what_is_forgotten_decides_nothing(forget):
 def test_a_cache_keeps_the_order_that_it_was_told():
     assert Asking(context=ContextOrder("given"))([C3, C0, C2]) == (C3, C0, C2)
     assert Asking(context=ContextOrder(max_shift=0))([C3, C0, C2]) == (C3, C0, C2)
+
+
+def test_a_beginning_is_as_long_as_its_tokens_where_they_are_counted_and_as_its_letters_otherwise():
+    letters, words = chunk("letters", "internationalisation"), chunk("words", "a b c d")
+    counted = []
+    tokens = TokenCounts(lambda text: counted.append(text) or len(text.split())).of
+    for context, first in ((ContextOrder(), letters), (ContextOrder(tokens=tokens), words)):
+        asking = Asking(context=context)
+        asking([letters])
+        asking([words])
+        assert asking([letters, words])[0] == asking([words, letters])[0] == first
+    assert sorted(counted) == ["a b c d\n", "internationalisation\n"], "each once"
 
 
 def test_a_prefix_cache_that_cannot_be_asked_is_our_trouble():

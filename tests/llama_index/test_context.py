@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 from llama_index_smartcache import CITATION, CacheAwareContext, SmartCacheQueryEngine
+from llama_index_smartcache.nodes import chunk_of
 
 NODES = {name: TextNode(text=f"Fact {name}.", id_=name) for name in "abc"}
 
@@ -68,3 +70,19 @@ def test_a_citation_number_changes_no_answer_of_a_cached_engine(index, llm, cach
     first, again = engine.query("goods sent back"), engine.query("goods sent back")
     assert again.metadata["smartcache"]["served_by"] == "exact"
     assert again.source_nodes == first.source_nodes
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_each_scope_of_a_cached_engine_has_an_order_of_its_own(index, llm, cache, is_async):
+    context = CacheAwareContext()
+    inner = index.as_query_engine(llm=llm, similarity_top_k=2, node_postprocessors=[context])
+    for scope in ("acme", "globex"):
+        engine = SmartCacheQueryEngine(inner, cache, scope=scope)
+        _ = await engine.aquery("goods sent back") if is_async else engine.query("goods sent back")
+    planned = context._planned
+    chunks = [chunk_of(NodeWithScore(node=node)) for node in index.docstore.docs.values()]
+    assert {scope: [planned.uses(one, scope=scope) for one in chunks] for scope in ("", "acme", "globex")} == {
+        "": [0, 0],
+        "acme": [1, 1],
+        "globex": [1, 1],
+    }

@@ -180,6 +180,66 @@ def test_a_long_answer_that_is_forgotten_leaves_no_page_behind(tmp_path):
     assert not any(b"xyzzy" in file.read_bytes() for file in tmp_path.iterdir())
 
 
+@pytest.fixture
+def read_elsewhere(tmp_path):
+    """A cache whose file another program is reading: its log cannot be emptied until `read_elsewhere[1]()`."""
+    cache = open_cache(tmp_path / "cache.db", strict=False)
+    cache.answer(ask("My password is xyzzy", "ann"), FakeModel(), search=FakeSearch([chunk("1", "xyzzy")]))
+    cache._entries._connection.execute("PRAGMA busy_timeout = 0")
+    reader = sqlite3.connect(tmp_path / "cache.db", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM answers").fetchone()
+    yield cache, lambda: reader.execute("COMMIT")
+    cache.close()
+    reader.close()
+
+
+def holds(folder, text: bytes) -> bool:
+    return any(text in file.read_bytes() for file in folder.iterdir())
+
+
+@pytest.mark.parametrize("work", [lambda cache: cache.forget(scope="ann"), lambda cache: cache.clear()])
+def test_what_the_log_keeps_for_another_reader_is_said_and_forgotten_by_the_next_forget(tmp_path, read_elsewhere, work):
+    cache, end_reading = read_elsewhere
+    with pytest.raises(StoreError, match=r"cache\.db-wal, which another reader holds: forget it again"):
+        work(cache)
+    assert cache.stats().entries == 0
+    assert holds(tmp_path, b"xyzzy")
+    end_reading()
+    work(cache)
+    assert not holds(tmp_path, b"xyzzy")
+
+
+def test_what_the_log_keeps_is_forgotten_when_the_cache_is_closed(tmp_path, read_elsewhere):
+    cache, end_reading = read_elsewhere
+    with open_cache(tmp_path / "cache.db"):  # it is not the last one to close
+        with pytest.raises(StoreError):
+            cache.forget(scope="ann")
+        end_reading()
+        cache.close()
+        assert cache.stats().troubles == {}
+        assert not holds(tmp_path, b"xyzzy")
+
+
+def test_what_the_log_still_keeps_when_the_cache_is_closed_is_counted(tmp_path, read_elsewhere):
+    cache, _ = read_elsewhere
+    with pytest.raises(StoreError):
+        cache.forget(scope="ann")
+    cache.close()
+    assert cache.stats().troubles == {"close": 1}
+
+
+def test_what_the_log_keeps_is_gone_from_memory_all_the_same(read_elsewhere):
+    cache, _ = read_elsewhere
+    search = FakeSearch([chunk("1", "xyzzy")])
+    cache.retrieve("passwords", search, scope="ann")
+    with pytest.raises(StoreError):
+        cache.forget(scope="ann")
+    cache.retrieve("passwords", search, scope="ann")
+    assert len(search.queries) == 2
+    assert cache.lookup(ask("My password is xyzzy", "ann")) is None
+
+
 def test_forget_takes_what_meets_every_condition():
     clock = FakeClock()
     cache = open_cache(None, clock=clock)

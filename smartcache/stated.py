@@ -1,0 +1,79 @@
+"""What updates state: which text each chunk holds, and where text came in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from smartcache.sameness import agree
+
+MAX_SPANS = 8  # of what came back, over all sources; of one source it is one
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is known of one chunk: its version and content hash, and since which update it is gone (None: it is there).
+    A chunk that is gone keeps its last version, so that the same text coming back is known as the same. `heirs`: the
+    content hashes of texts that left it, and the chunk of the source that came with that text in the same update.
+    `told`: the update that told of it last."""
+
+    source: str
+    id: str
+    version: str
+    content: str | None
+    gone_since: int | None = None
+    heirs: tuple[tuple[str, str], ...] = ()
+    told: int = 0
+
+    def holds(self, version: str, content: str | None) -> bool:
+        """Whether the chunk is there, with that version or text."""
+        if self.gone_since is None and self.version == version and self.content == content:
+            return True
+        return self.gone_since is None and agree(self.version, self.content, version, content)
+
+
+Kind = Literal["added", "changed", "moved"]
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Text that came in with update `until`: whatever was searched after update `since` and before it is in doubt.
+
+    What "moved" was there before, under another id or in another layout: no text is new.
+    """
+
+    source: str
+    kind: Kind
+    since: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What an update states, as number `sequence`; `growth`: all that is known of growth of these sources and kinds."""
+
+    sequence: int
+    facts: tuple[Fact, ...]
+    growth: tuple[Growth, ...]
+    replaced: Mapping[str, int]
+
+
+def of_one(known: Mapping[str, Fact], source: str) -> Iterable[Fact]:
+    """Of the facts known under an id, by source, those that may be of its chunk in one source: all where that has no
+    name; otherwise its own, and the one without a source where that is newer: what names the source knows better."""
+    if not source:
+        return known.values()
+    own, any = known.get(source), known.get("")
+    return [fact for fact in (own, None if own and any and 0 < own.told >= any.told else any) if fact]
+
+
+def widest(known: list[Growth], exact: int = 0) -> list[Growth]:
+    """The same growth in a span for what is new to all, and those for what is new only to what was made since: the
+    `exact` newest as they are, and one for all before."""
+    ever = [grown for grown in known if grown.since == 0]
+    since = sorted({grown for grown in known if grown.since > 0}, key=lambda grown: (grown.until, grown.since))
+    newest = max(ever, key=lambda grown: grown.until, default=None)
+    older, since = since[: max(0, len(since) - exact)], since[max(0, len(since) - exact) :]
+    union = older and replace(older[0], since=min(g.since for g in older), until=max(g.until for g in older))
+    return [grown for grown in (newest, union, *since) if grown]
