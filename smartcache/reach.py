@@ -82,6 +82,8 @@ class Reaches:
 
     def farther(self, chunks: frozenset[Chunk], reaches: Iterable[tuple[int, float, Vector]]) -> Farther:
         known = list(reaches)
+        if any(not chunk.text.strip() for chunk in chunks):  # a watch's word for a text that may be any
+            return Farther(chunks, frozenset())
         if not known or not chunks:
             return Farther(chunks, frozenset(id for id, _, _ in known))
         ids, weakest, queries = zip(*known, strict=True)
