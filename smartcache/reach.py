@@ -73,7 +73,7 @@ class Reaches:
         scores it gave them are of another kind."""
         if len({chunk.ref for chunk in found}) < self.similarity.count:
             return None
-        vector, *others = self._vectors([query, *(chunk.text for chunk in found)])
+        vector, *others = self._vectors([query, *map(_searched, found)])
         own = np.stack(others) @ vector
         scores = [chunk.score for chunk in found]
         if any(s is not None and not abs(s - own[n]) <= MAX_SCORE_DIFFERENCE for n, s in enumerate(scores)):
@@ -82,14 +82,19 @@ class Reaches:
 
     def farther(self, chunks: frozenset[Chunk], reaches: Iterable[tuple[int, float, Vector]]) -> Farther:
         known = list(reaches)
-        if any(not chunk.text.strip() for chunk in chunks):  # a watch's word for a text that may be any
+        if any(not _searched(chunk).strip() for chunk in chunks):  # a watch's word for a text that may be any
             return Farther(chunks, frozenset())
         if not known or not chunks:
             return Farther(chunks, frozenset(id for id, _, _ in known))
         ids, weakest, queries = zip(*known, strict=True)
-        texts = np.stack(self._vectors(sorted({chunk.text for chunk in chunks})))
+        texts = np.stack(self._vectors(sorted(set(map(_searched, chunks)))))
         is_farther = (np.stack(queries) @ texts.T).max(axis=1) < np.array(weakest) - ROUNDING
         return Farther(chunks, frozenset(id for id, far in zip(ids, is_farther, strict=True) if far))
 
     def forget_texts(self) -> None:
         self._vectors.clear()
+
+
+def _searched(chunk: Chunk) -> str:
+    """The text that the search compares: an adapter's chunk may know it to be another than the prompt's."""
+    return str(getattr(chunk, "searched_text", chunk.text))

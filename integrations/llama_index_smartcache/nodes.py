@@ -23,6 +23,11 @@ class NodeChunk(Chunk):
 
     node: NodeWithScore | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def searched_text(self) -> str:
+        """What LlamaIndex embeds of the node, and so compares with a question; `text` is what a prompt shows."""
+        return self.node.node.get_content(metadata_mode=MetadataMode.EMBED) if self.node else self.text
+
 
 def chunk_of(node: BaseNode | NodeWithScore, source: str = "") -> NodeChunk:
     """The chunk that a node is to the cache.
