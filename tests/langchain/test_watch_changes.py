@@ -125,6 +125,27 @@ def test_facts_do_not_grow_with_changes_that_name_nothing(cache: Any, kind: Any)
     assert len(cache.known_chunks("house")) == before
 
 
+class Slow(Calling):
+    """Calls `between` before all goes, as it is asked by another while it works."""
+
+    def drop_tables(self) -> None:
+        self.between()
+        self.store.clear()
+
+
+def test_an_answer_begun_before_all_went_is_in_doubt_once_it_is_gone(cache: Any) -> None:
+    store, seen = watched(cache, Slow), list[bool]()
+    retriever = SmartCacheRetriever(retriever=store.as_retriever(), cache=cache, source="house")
+
+    def answer() -> None:
+        cache.answer(request("c"), lambda asked, found: "over both", search=retriever.search)
+        seen.extend(kept(cache, "c"))
+
+    store.between = answer
+    store.drop_tables()
+    assert [*seen, *kept(cache, "c")] == [True, False]
+
+
 # Two changes of one document at once.
 
 
@@ -230,6 +251,8 @@ def test_documents_added_again_as_they_were_keep_their_answers(cache: Any, kind:
     cache.answer(request("c"), lambda asked, found: "over both", search=retriever.search)
     store.add_documents(texts(a="one", b="two"))
     assert kept(cache, "a", "b", "c") == [True, True, True]
+    store.similarity_search = None  # what was found is remembered
+    assert len(cache.retrieve(request("c").query, retriever.search)) == 2
 
 
 @pytest.mark.parametrize("kind", [Calling, Adding])
