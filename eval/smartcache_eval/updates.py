@@ -144,7 +144,8 @@ class _Walk:
         hit = None if self._with_search else self._cache.lookup(request)
         answer = hit or self._cache.answer(request, generate, search=self._search)
         made_for, made = self._answers[int(answer.text)]
-        return _Asked(made_for, made, answer.is_hit, self._search.count - before)
+        is_served = answer.is_hit if self._with_search else hit is not None
+        return _Asked(made_for, made, is_served, self._search.count - before)
 
 
 def _note(

@@ -43,6 +43,12 @@ def test_what_a_search_found_is_remembered_and_not_when_it_changed() -> None:
     assert 0 < searches <= 2 * len(QUESTIONS)
 
 
+def test_an_addition_is_the_end_of_plain_lookups_where_no_similarity_is_known() -> None:
+    result = counted(Version(FIRST | {"sun.md": "the sun is hot"}, "add"))
+    dropped = {mode: kinds["add"].wrongly_dropped for mode, kinds in result.modes.items() if "reworded" not in mode}
+    assert dropped == dict.fromkeys(dropped, 0) | {"lookup": len(QUESTIONS)}
+
+
 def test_a_search_that_is_remembered_too_long_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RetrievalCache, "_is_current", lambda cache, known: True)
     result = counted(Version(FIRST | {"router.md": "the price of a router is 999 coins"}, "edit"))
