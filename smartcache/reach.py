@@ -75,7 +75,7 @@ class Reaches:
         scores it gave them are of another kind."""
         if len({chunk.ref for chunk in found}) < self.similarity.count:
             return None
-        vector, *others = self._vectors([query, *(chunk.text for chunk in found)])
+        vector, *others = self._vectors([query, *map(_searched, found)])
         own = np.stack(others) @ vector
         scores = np.array([own[n] if chunk.score is None else chunk.score for n, chunk in enumerate(found)])
         if not (difference := np.abs(scores - own).max()) <= MAX_SCORE_DIFFERENCE:
@@ -86,10 +86,12 @@ class Reaches:
 
     def farther(self, chunks: frozenset[Chunk], reaches: Iterable[tuple[int, float, Vector]]) -> Farther:
         known = list(reaches)
+        if any(not _searched(chunk).strip() for chunk in chunks):  # a watch's word for a text that may be any
+            return Farther(chunks, frozenset())
         if not known or not chunks:
             return Farther(chunks, frozenset(id for id, _, _ in known))
         ids, weakest, queries = zip(*known, strict=True)
-        texts = np.stack(self._vectors(sorted({chunk.text for chunk in chunks})))
+        texts = np.stack(self._vectors(sorted(set(map(_searched, chunks)))))
         nearest, step = list[float](), max(1, MAX_COMPARED // len(texts))
         for start in range(0, len(queries), step):
             nearest += (np.stack(queries[start : start + step]) @ texts.T).max(axis=1).tolist()
@@ -98,3 +100,8 @@ class Reaches:
 
     def forget_texts(self) -> None:
         self._vectors.clear()
+
+
+def _searched(chunk: Chunk) -> str:
+    """The text that the search compares: an adapter's chunk may know it to be another than the prompt's."""
+    return str(getattr(chunk, "searched_text", chunk.text))

@@ -15,26 +15,38 @@ from smartcache.testing import BagOfWordsEmbedder, chunk
 DOCUMENTS, ASKERS, UPDATERS = 12, 8, 2
 
 
-@dataclass
+@dataclass(eq=False)  # one search, whatever it holds
 class Documents:
     """What the application has: each updater writes its own half, tells the cache, and only then says that it has.
 
-    Even documents alone are ever edited. An answer holds the text that it was made from.
+    Even documents alone are ever edited, or removed and added. An answer holds the text that it was made from.
     """
 
     cache: SmartCache
-    texts: dict[int, str] = field(default_factory=lambda: {n: f"{n}:0" for n in range(DOCUMENTS)})
+    texts: dict[int, str | None] = field(default_factory=lambda: {n: f"{n}:0" for n in range(DOCUMENTS)})
     told: dict[int, int] = field(default_factory=lambda: dict.fromkeys(range(DOCUMENTS), 0))
 
-    def search(self, number: int) -> tuple[Chunk, ...]:
-        return (self.chunk(number),)
+    def search(self, query: str) -> tuple[Chunk, ...]:
+        """One object for all, so that what it finds is remembered; a question is of the document that it names."""
+        number = int(query.rstrip("?").split()[-2])
+        return () if self.texts[number] is None else (self.chunk(number),)
 
     def chunk(self, number: int) -> Chunk:
-        return chunk(f"document {number}", self.texts[number], source="kb")
+        return chunk(f"document {number}", self.texts[number] or "", source=f"kb {number}")
 
-    def edit(self, number: int, edition: int) -> None:
-        self.texts[number] = f"{number}:{edition}"
-        self.cache.update_knowledge(KnowledgeUpdate(changed=[self.chunk(number)], source="kb"))
+    def edit(self, number: int, edition: int, chance: random.Random) -> None:
+        """One document a source, so that what comes in puts no other document's answers in doubt."""
+        source = f"kb {number}"
+        if chance.random() < 0.3:
+            self.texts[number] = None
+            self.cache.update_knowledge(KnowledgeUpdate(removed=[f"document {number}"], source=source))
+            self.told[number] = edition
+            edition += 1
+            self.texts[number] = f"{number}:{edition}"
+            self.cache.update_knowledge(KnowledgeUpdate(added=[self.chunk(number)], source=source))
+        else:
+            self.texts[number] = f"{number}:{edition}"
+            self.cache.update_knowledge(KnowledgeUpdate(changed=[self.chunk(number)], source=source))
         self.told[number] = edition
 
 
@@ -47,35 +59,45 @@ class Seen:
     edits: int = 0
 
 
+NONE = "there is none"
+
+
+def said(request: Request, chunks: tuple[Chunk, ...]) -> Answer:
+    return Answer(chunks[0].text if chunks else NONE)
+
+
 def asked(documents: Documents, chance: random.Random, seen: Seen) -> None:
-    number, with_search = chance.randrange(DOCUMENTS), chance.random() < 0.7
-    request = Request([Turn("user", f"What does document number {number} say?")])
+    number, way = chance.randrange(DOCUMENTS), chance.choice(("answer", "answer", "lookup", "retrieve"))
+    question = f"What does document number {number} say?"
+    request = Request([Turn("user", question)], options={"draw": chance.randrange(2)})
     current = documents.told[number]  # at the moment the request begins
-
-    def generate(request: Request, chunks: tuple[Chunk, ...]) -> Answer:
-        return Answer(chunks[0].text)
-
-    if with_search:
-        answer = documents.cache.answer(request, generate, search=lambda query: documents.search(number))
-    else:
-        answer = documents.cache.lookup(request)
     is_untouched = number % 2 == 1
-    if is_untouched and (answer is None or not answer.is_hit):
-        seen.lost.append(f"document {number}")
-    if answer and int(answer.text.partition(":")[2]) < current:
-        seen.stale.append(f"{answer.text}, though edition {current} was told of")
-    seen.hits += bool(answer and answer.is_hit)
+    if way == "retrieve":
+        text = "".join(chunk.text for chunk in documents.cache.retrieve(question, documents.search)) or NONE
+        seen.lost += [question] if is_untouched and text == NONE else []
+    else:
+        answer = (
+            documents.cache.answer(request, said, search=documents.search)
+            if way == "answer"
+            else documents.cache.lookup(request)
+        )
+        if is_untouched and (answer is None or not answer.is_hit):
+            seen.lost.append(question)
+        seen.hits += bool(answer and answer.is_hit)
+        text = answer.text if answer else NONE
+    if text != NONE and int(text.partition(":")[2]) < current:
+        seen.stale.append(f"{text}, though edition {current} was told of")
 
 
 def stressed(seconds: float, **settings: object) -> Seen:
     seen, end = Seen(), time.monotonic() + seconds
     with SmartCache.open(embedder=BagOfWordsEmbedder(), strict=True, **settings) as cache:
         documents = Documents(cache)
-        first = [documents.chunk(number) for number in range(DOCUMENTS)]
-        cache.update_knowledge(KnowledgeUpdate.replace("kb", first))
         for number in range(DOCUMENTS):
-            request = Request([Turn("user", f"What does document number {number} say?")])
-            cache.answer(request, lambda r, c: Answer(c[0].text), search=lambda q, n=number: documents.search(n))
+            cache.update_knowledge(KnowledgeUpdate.replace(f"kb {number}", [documents.chunk(number)]))
+            for draw in range(2):
+                turns = [Turn("user", f"What does document number {number} say?")]
+                cache.answer(Request(turns, options={"draw": draw}), said, search=documents.search)
 
         def run(kind: str, seed: int) -> None:
             chance, edition = random.Random(seed), 0
@@ -84,8 +106,8 @@ def stressed(seconds: float, **settings: object) -> Seen:
                     if kind == "ask":
                         asked(documents, chance, seen)
                     else:
-                        edition += 1
-                        documents.edit(2 * UPDATERS * chance.randrange(DOCUMENTS // 4) + 2 * seed, edition)
+                        edition += 2
+                        documents.edit(2 * UPDATERS * chance.randrange(DOCUMENTS // 4) + 2 * seed, edition, chance)
                         seen.edits += 1
                         time.sleep(0.002)
             except BaseException as error:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from smartcache.lint import UnreadablePrompts, lint, report
+from smartcache.lint.layout import _as_first
 
 RULES = " ".join(f"Rule {n}: answer politely, name the section of the handbook, and never guess." for n in range(8))
 TOPICS = ("returns", "invoices", "warranty", "delivery", "accounts", "vouchers")
@@ -151,6 +152,28 @@ def test_what_costs_next_to_nothing_in_all_is_not_named(others: int, expected: l
 @pytest.mark.parametrize(("count", "expected"), [(2, []), (3, ["chunks-first"])])
 def test_two_texts_are_too_few_to_tell_passages_from_instructions(count: int, expected: list[str]) -> None:
     assert codes(log(BROKEN["chunks-first"], count)) == expected
+
+
+PROVIDERS = [{"type": "web_search"}, {"google_search": {}}, {"type": "mcp", "server_label": "shop"}]
+
+
+def test_tools_without_a_name_go_by_what_they_are() -> None:
+    assert codes(log(lambda n: chat(RULES, about(n), tools=[PROVIDERS[n % 3]]), 6)) == []
+    turned = log(lambda n: chat(RULES, about(n), tools=PROVIDERS[n % 3 :] + PROVIDERS[: n % 3]), 6)
+    assert codes(turned) == ["tools-order"]
+    changed = log(lambda n: chat(RULES, about(n), tools=[{"type": "web_search", "max_uses": n}]), 6)
+    assert codes(changed) == ["tools-changed"]
+
+
+def test_the_beginnings_of_a_request_are_kept_once() -> None:
+    lines = [tuple(f"line {n} of request {request}" for n in range(300)) for request in range(50)]
+    seen: dict[Any, Any] = {}
+    for number, text in enumerate(lines):
+        assert _as_first(text, number, seen) is None
+    assert len({id(kept) for kept in seen.values()}) == len(lines)
+    assert all(kept[0] in lines for kept in seen.values())
+    turned = (*reversed(lines[7][:200]), "and another end")
+    assert _as_first(turned, 99, seen) == ((*lines[7][:200], "and another end"), 0, 7)
 
 
 def test_a_code_can_be_ignored() -> None:

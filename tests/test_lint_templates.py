@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,50 @@ def test_a_prompt_is_read_from_a_module(tmp_path: Path, monkeypatch: pytest.Monk
 def test_what_is_no_prompt_is_told(wrong: object) -> None:
     with pytest.raises(UnreadablePrompts, match="no LangChain prompt"):
         lint(wrong)
+
+
+WRONG_NAMES = {
+    "a missing file": "missing.txt",
+    "a missing file as a path": Path("missing.txt"),
+    "a folder": ".",
+    "a template's text": "You are {name}. " * 400,
+    "a template's text with a colon": "You are an assistant: help {name}.\n" * 400,
+    "a NUL": "prompt\0.txt",
+    "a missing module": "no_such_module:prompt",
+}
+
+
+@pytest.mark.parametrize("name", WRONG_NAMES.values(), ids=WRONG_NAMES)
+def test_a_name_of_nothing_that_can_be_read_is_told_in_short(name: str | Path) -> None:
+    with pytest.raises(UnreadablePrompts) as told:
+        lint(name)
+    assert len(str(told.value)) < 300
+
+
+MODULES = {
+    "changes the folder": "import os\nos.chdir('/')\n",
+    "takes the path": "import sys\nsys.path.remove(sys.path[0])\n",
+    "adds to the path": "import sys\nsys.path.insert(0, '/elsewhere')\n",
+}
+
+
+@pytest.mark.parametrize("does", MODULES.values(), ids=MODULES)
+def test_whatever_a_module_does_its_prompt_is_read_and_the_path_is_as_it_was(
+    does: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "moving_prompts", raising=False)
+    (tmp_path / "moving_prompts.py").write_text(f"{does}prompt = 'Today is {{date}}. ' + 'Answer politely. ' * 30\n")
+    before = sys.path[:]
+    assert [finding.code for finding in lint("moving_prompts:prompt")] == ["timestamp"]
+    assert sys.path == before
+
+
+def test_a_module_that_ends_the_program_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ending_prompts.py").write_text("raise SystemExit(3)\n")
+    with pytest.raises(UnreadablePrompts, match="SystemExit"):
+        lint("ending_prompts:prompt")
 
 
 def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:

@@ -8,13 +8,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 
 from smartcache_eval.folder import UnreadableWorkload, file_in
 
 Texts = Mapping[str, str]  # by id
 TAU2, FAQ, ETCD = "tau2-banking-kb", "docs-faq-history", "etcd-docs-versions"
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+)$", re.MULTILINE)
-RANDOM_STEPS = 60
+RANDOM_STEPS = 90
+LITERAL = re.compile(
+    r"(```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”)", re.DOTALL
+)  # where white space says something
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +45,12 @@ def histories(folder: Path, seed: int, limit: int | None = None) -> list[History
 
 
 def edited(texts: Texts, seed: int, steps: int = RANDOM_STEPS) -> list[Version]:
-    """Random changes, one kind a version: of white space, of an id, of what a text says, one more, one less."""
+    """Random changes, one kind a version: of white space at the ends of lines, between words, by other line breaks, and
+    in code and quotations, where it says something else; of an id, of what a text says, one more, one less."""
     chance, versions, now = random.Random(seed), list[Version](), dict(texts)
-    kinds: tuple[Callable[[dict[str, str], str, random.Random], None], ...] = (_space, _rename, _edit, _add, _delete)
+    kinds: tuple[Callable[[dict[str, str], str, random.Random], None], ...] = (
+        _space, _tabs, _reflow, _quoted, _rename, _edit, _add, _delete
+    )  # fmt: skip
     for number in range(steps):
         change = kinds[number % len(kinds)]
         for id in chance.sample(sorted(now), min(3, len(now) - 1)):
@@ -54,6 +61,29 @@ def edited(texts: Texts, seed: int, steps: int = RANDOM_STEPS) -> list[Version]:
 
 def _space(now: dict[str, str], id: str, chance: random.Random) -> None:
     now[id] = "\n".join(line + "  " for line in now[id].split("\n")).replace("\n\n", "\n\n\n") + "\n"
+
+
+def _tabs(now: dict[str, str], id: str, chance: random.Random) -> None:
+    """A tab for one space in the prose of each line."""
+    now[id] = _in_prose(now[id], lambda prose: re.sub(r"(?m)^(\w[^ \n]*) (?=\w)", r"\1\t", prose))
+
+
+def _reflow(now: dict[str, str], id: str, chance: random.Random) -> None:
+    """The lines of prose at another width."""
+    width = chance.choice((40, 60, 100))
+    now[id] = _in_prose(now[id], lambda prose: re.sub(r"(?m)^[A-Za-z].*$", lambda line: fill(line[0], width), prose))
+
+
+def _quoted(now: dict[str, str], id: str, chance: random.Random) -> None:
+    """One space more in the first code or quotation that has any."""
+    parts = LITERAL.split(now[id])
+    if place := next((n for n in range(1, len(parts), 2) if " " in parts[n]), None):
+        now[id] = "".join([*parts[:place], parts[place].replace(" ", "  ", 1), *parts[place + 1 :]])
+
+
+def _in_prose(text: str, change: Callable[[str], str]) -> str:
+    parts = LITERAL.split(text)
+    return "".join(part if n % 2 else change(part) for n, part in enumerate(parts))
 
 
 def _rename(now: dict[str, str], id: str, chance: random.Random) -> None:

@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
+from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from smartcache import Answer, Chunk, ChunkRef, KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn
 from smartcache.keys import content_version
 from smartcache.knowledge import Basis, Knowledge
-from smartcache_eval.histories import History, Texts, Version
+from smartcache_eval.histories import LITERAL, History, Texts, Version
 from smartcache_eval.vectors import KnownVectors
 
 FOUND = 4
-MODES = {  # by name: whether a search is at hand, and whether its similarity is known
-    "lookup": (False, False),
-    "lookup, similarity known": (False, True),
-    "answer": (True, False),
-    "answer, similarity known": (True, True),
+# by name: whether a search is at hand, whether its similarity is known, and whether questions come in other words
+MODES = {
+    "lookup": (False, False, False),
+    "lookup, similarity known": (False, True, False),
+    "lookup, reworded": (False, False, True),
+    "answer": (True, False, False),
+    "answer, similarity known": (True, True, False),
+    "answer, reworded": (True, False, True),
 }
+WORDINGS = ("{}", "Please tell me: {}", "{} Thanks a lot.", "Hello! {}", "Could you please tell me: {}")
 
 
 @dataclass
 class Count:
-    """`stale`: served though an answer made anew would rest on other text. `surfaced`: of those that are not counted
-    as stale, served though a document that was there before was edited and is found now; a plain lookup cannot see
-    that where no similarity is known. `still_right`: those of all `asked` that an answer was kept for that would be
-    made from the same text now; `wrongly_dropped`: of these, not served."""
+    """`stale`: served, or given to the model from a remembered search, though what is found for the question that it
+    was made for is other text now. `surfaced`: of those that are not counted as stale, served though a document that
+    was there before was edited and is found now; a plain lookup cannot see that where no similarity is known.
+    `still_right`: those of all `asked` that an answer was kept for that would be made from the same text now;
+    `wrongly_dropped`: of these, not served, which for questions in other words may also be that they are not near
+    enough."""
 
     asked: int = 0
     served: int = 0
@@ -61,84 +69,124 @@ class Played:
 
 def played(history: History, vectors: KnownVectors) -> Played:
     """Asks every question of every version, in each mode, from an empty cache."""
-    vectors.learn([*history.questions, *(text for version in history.versions for text in version.texts.values())])
+    wordings = [wording.format(question) for question in history.questions for wording in WORDINGS]
+    vectors.learn([*wordings, *(text for version in history.versions for text in version.texts.values())])
     result = Played(history.name, len(history.versions), len(history.questions))
     shelves = [_Shelf(version.texts, vectors) for version in history.versions]
     truths = [{question: shelf.search(question) for question in history.questions} for shelf in shelves]
-    for mode, (searches, knows) in MODES.items():
+    for mode, (searches, knows, rewords) in MODES.items():
         similarity = RetrievalSimilarity(vectors, FOUND) if knows else None
-        with SmartCache.open(mode="exact", retrieval_similarity=similarity, strict=True) as cache:
-            result.modes[mode] = _walk(cache, history, truths, with_search=searches, sees_edits=knows or searches)
+        how: Literal["semantic", "exact"] = "semantic" if rewords else "exact"
+        with SmartCache.open(embedder=vectors, mode=how, retrieval_similarity=similarity, strict=True) as cache:
+            walk = _Walk(cache, _Search(history.questions), with_search=searches, rewords=rewords)
+            result.modes[mode] = walk.over(history, truths, sees_edits=knows or searches)
     return result
 
 
-def _walk(
-    cache: SmartCache, history: History, truths: Sequence[dict[str, tuple[Chunk, ...]]], *, with_search: bool,
-    sees_edits: bool,
-) -> dict[str, Count]:  # fmt: skip
-    counts, made, before = {"all": Count()}, dict[str, tuple[Chunk, ...]](), dict[str, str]()
-    for version, truth in zip(history.versions, truths, strict=True):
-        news = update_between(before, version.texts)
-        if news.added or news.changed or news.removed:
-            cache.update_knowledge(news)
-        count = counts.setdefault(version.kind, Count())
-        for question in history.questions:
-            asked = _ask(cache, question, truth[question], with_search=with_search)
-            for one in (counts["all"], count):
-                _note(one, asked, made.get(question), truth[question], before if sees_edits is False else None)
-            if not asked.is_served:
-                made[question] = truth[question]
-        before = dict(version.texts)
-    return counts
+class _Search:
+    """What is found in one version after the other, by any wording of a question: one object, as an application has,
+    so that what it found is remembered."""
+
+    def __init__(self, questions: Sequence[str]) -> None:
+        self._meant = {wording.format(question): question for question in questions for wording in WORDINGS}
+        self.now: Mapping[str, tuple[Chunk, ...]] = {}
+        self.count = 0
+
+    def __call__(self, query: str) -> tuple[Chunk, ...]:
+        self.count += 1
+        return self.now[self._meant[query]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
+    """`question` and `made`: what the answer was made for, and from. `is_served`: it is no new one."""
+
+    question: str
+    made: tuple[Chunk, ...]
     is_served: bool
     searches: int
 
 
-def _ask(cache: SmartCache, question: str, found: tuple[Chunk, ...], *, with_search: bool) -> _Asked:
-    queries = list[str]()
+class _Walk:
+    """One cache, asked everything of every version."""
 
-    def search(query: str) -> tuple[Chunk, ...]:
-        queries.append(query)
-        return found
+    def __init__(self, cache: SmartCache, search: _Search, *, with_search: bool, rewords: bool) -> None:
+        self._cache, self._search = cache, search
+        self._with_search, self._rewords = with_search, rewords
+        self._answers: list[tuple[str, tuple[Chunk, ...]]] = []  # by number, which is the answer's text
 
-    request = Request([Turn("user", question)])
-    hit = None if with_search else cache.lookup(request)
-    answer = hit or cache.answer(request, lambda request, chunks: Answer("made anew"), search=search)
-    return _Asked(answer.is_hit if with_search else hit is not None, len(queries))
+    def over(
+        self, history: History, truths: Sequence[dict[str, tuple[Chunk, ...]]], *, sees_edits: bool
+    ) -> dict[str, Count]:
+        counts, last, before = {"all": Count()}, dict[str, tuple[Chunk, ...]](), dict[str, str]()
+        for number, (version, truth) in enumerate(zip(history.versions, truths, strict=True)):
+            news, self._search.now = update_between(before, version.texts), truth
+            if news.added or news.changed or news.removed:
+                self._cache.update_knowledge(news)
+            wording = WORDINGS[number % len(WORDINGS)] if self._rewords else WORDINGS[0]
+            count = counts.setdefault(version.kind, Count())
+            for question in history.questions:
+                asked = self._ask(question, wording.format(question))
+                for one in (counts["all"], count):
+                    _note(one, asked, last.get(question), truth[question], truth[asked.question],
+                          None if sees_edits else before)  # fmt: skip
+                if not asked.is_served:
+                    last[question] = asked.made
+            before = dict(version.texts)
+        return counts
+
+    def _ask(self, question: str, wording: str) -> _Asked:
+        def generate(request: Request, chunks: tuple[Chunk, ...]) -> Answer:
+            self._answers.append((question, chunks))
+            return Answer(str(len(self._answers) - 1))
+
+        request, before = Request([Turn("user", wording)]), self._search.count
+        hit = None if self._with_search else self._cache.lookup(request)
+        answer = hit or self._cache.answer(request, generate, search=self._search)
+        made_for, made = self._answers[int(answer.text)]
+        is_served = answer.is_hit if self._with_search else hit is not None
+        return _Asked(made_for, made, is_served, self._search.count - before)
 
 
 def _note(
-    count: Count, asked: _Asked, made: tuple[Chunk, ...] | None, now: tuple[Chunk, ...], known: Texts | None
+    count: Count,
+    asked: _Asked,
+    kept: tuple[Chunk, ...] | None,
+    now: tuple[Chunk, ...],
+    found: tuple[Chunk, ...],
+    known: Texts | None,
 ) -> None:
-    """`known`: what was there before this version, where an edit that surfaces is not counted as stale."""
+    """`kept`: what the last answer to the question was made from; `now`: what is found for it; `found`: what for the
+    question that the answer was made for; `known`: what was there before this version, where an edit that surfaces is
+    not counted as stale."""
     count.asked += 1
     count.searches += asked.searches
     count.served += asked.is_served
-    if made is None:
-        return
-    is_right = _words(made) == _words(now)
-    count.still_right += is_right
-    count.wrongly_dropped += is_right and not asked.is_served
-    if asked.is_served and not is_right:
-        new = [chunk for chunk in now if chunk.text not in {other.text for other in made}]
-        surfaced = known is not None and all(chunk.ref.id in known for chunk in new) and _are_there(made, now, new)
-        count.surfaced += surfaced
-        count.stale += not surfaced
+    if kept is not None:
+        is_right = _words(kept) == _words(now)
+        count.still_right += is_right
+        count.wrongly_dropped += is_right and not asked.is_served
+    if _words(asked.made) != _words(found):
+        new = [chunk for chunk in found if chunk.text not in {other.text for other in asked.made}]
+        surfaced = known is not None and all(c.ref.id in known for c in new) and _are_there(asked.made, new)
+        count.surfaced += asked.is_served and surfaced
+        count.stale += not (asked.is_served and surfaced)
 
 
-def _are_there(made: Sequence[Chunk], now: Sequence[Chunk], new: Sequence[Chunk]) -> bool:
+def _are_there(made: Sequence[Chunk], new: Sequence[Chunk]) -> bool:
     """Whether only the ranking changed: no chunk of the answer has another text now."""
     texts = {chunk.ref.id: chunk.text for chunk in made}
     return not any(texts.get(chunk.ref.id, chunk.text) != chunk.text for chunk in new)
 
 
 def _words(chunks: Iterable[Chunk]) -> list[str]:
-    """What chunks say, whatever they are called and however they are laid out."""
-    return sorted(" ".join(chunk.text.split()) for chunk in chunks)
+    """What chunks say, whatever they are called and however they are laid out: in code and between quotation marks
+    white space says something."""
+    return sorted(" ".join(map(_said, LITERAL.split(chunk.text))) for chunk in chunks)
+
+
+def _said(part: str) -> str:
+    return part if LITERAL.fullmatch(part) else " ".join(part.split())
 
 
 def update_between(before: Texts, after: Texts) -> KnowledgeUpdate:
@@ -149,25 +197,28 @@ def update_between(before: Texts, after: Texts) -> KnowledgeUpdate:
 
 
 def check_share_of_hit(history: History, vectors: KnownVectors) -> float:
-    """The median time in which freshness is judged, as a share of the median time of an exact hit, after every update
-    of the history: the quickest kind of hit, so the largest share; and with an update since the answer was made."""
+    """The median time that an exact hit over a file takes to hear what other processes told and to judge freshness, as
+    a share of its own median time: the quickest kind of hit, so the largest share; with an update since the answer was
+    made, after every update of the history; run by turns."""
     last = Version(dict(history.versions[-1].texts))
     shelf, knowledge, before = _Shelf(last.texts, vectors), Knowledge(), dict[str, str]()
-    with SmartCache.open(mode="exact", strict=True) as cache:
+    with TemporaryDirectory() as folder, SmartCache.open(folder, mode="exact", strict=True) as cache:
         for version in history.versions:
             for told in (cache.update_knowledge, knowledge.apply):
                 told(update_between(before, version.texts))
             before = dict(version.texts)
+        checks, hits = list[float](), list[float]()
         requests = [(Request([Turn("user", question)]), shelf.search(question)) for question in history.questions]
-        for request, found in requests:
-            _ask(cache, request.query, found, with_search=True)
-        bases = [Basis.of(frozenset(c.ref for c in found), found, knowledge.sequence - 1) for _, found in requests]
-        judged = statistics.median(_seconds(lambda basis=basis: knowledge.judge(basis)) for basis in bases * 5)
-        hit = statistics.median(_seconds(lambda r=request: cache.lookup(r)) for request, _ in requests * 5)
-    return judged / hit
+        for request, _ in requests:
+            cache.answer(request, lambda request, chunks: Answer("made anew"), search=shelf.search)
+        for request, found in requests * 5:
+            basis = Basis.of(frozenset(c.ref for c in found), found, knowledge.sequence - 1)
+            checks.append(_seconds(cache._answers.refresh) + _seconds(partial(knowledge.judge, basis)))
+            hits.append(_seconds(partial(cache.lookup, request)))
+    return statistics.median(checks) / statistics.median(hits)
 
 
-def _seconds(call: Any) -> float:
+def _seconds(call: Callable[[], object]) -> float:
     started = perf_counter()
     call()
     return perf_counter() - started

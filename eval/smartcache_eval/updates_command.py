@@ -25,6 +25,8 @@ def run_updates(vectors: KnownVectors, seed: int, limit: int | None) -> dict[str
         "workload": UPDATES,
         "seed": seed,
         "stale": sum(kinds["all"].stale for one in results for kinds in one.modes.values()),
+        "surfaced": sum(kinds["all"].surfaced for one in results for kinds in one.modes.values()),
+        "surfaced_by_mode": {mode: sum(one.modes[mode]["all"].surfaced for one in results) for mode in MODES},
         "wrongly_dropped_share": {mode: _dropped([one.modes[mode]["all"] for one in results]) for mode in MODES},
         "check_share_of_hit": check_share_of_hit(longest, vectors),
         "histories": {one.history: one.as_json() for one in results},
@@ -47,7 +49,9 @@ def print_updates(result: dict[str, Any]) -> None:
                 table.add_row(name, mode, kind, *_row(count))
     console.print(table)
     console.print("right: kept, and made from what a search finds now; dropped: of these, not served", style="dim")
-    console.print(f"the check takes {result['check_share_of_hit']:.1%} of an exact hit; {result['stale']} stale")
+    told = "answers that an edit elsewhere, of a document that was there before, would change: no search was at hand"
+    console.print(f"the check takes {result['check_share_of_hit']:.1%} of an exact hit")
+    console.print(f"{result['stale']} stale; {result['surfaced']} surfaced ({told})")
 
 
 def _row(count: dict[str, Any]) -> Sequence[str]:

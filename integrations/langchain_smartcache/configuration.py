@@ -86,7 +86,9 @@ def stable(value: Any, opaque: Opaque, depth: int = 0) -> Any:
         return None
     if depth > MAX_DEPTH:
         return opaque(value)
-    if value is None or isinstance(value, bool | int | str | bytes | Enum):
+    if isinstance(value, Enum) and not isinstance(value, int | str):  # by its name: its value may be any object
+        return [f"{type(value).__module__}.{type(value).__qualname__}", value.name]
+    if value is None or isinstance(value, bool | int | str | bytes):
         return value
     if isinstance(value, float):
         return value if value == value else "NaN"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.documents import Document
@@ -19,7 +19,7 @@ _IDS = ("id", "doc_id", "document_id", "chunk_id")
 class DocumentChunk(Chunk):
     """A chunk that knows the document it was."""
 
-    document: Document | None = None
+    document: Document | None = field(default=None, compare=False, repr=False)
 
 
 def chunk_of(document: Document, source: str, id: str | None = None) -> DocumentChunk:
@@ -32,13 +32,29 @@ def chunk_of(document: Document, source: str, id: str | None = None) -> Document
     ref = ChunkRef(str(named) if named is not None else f"sha256:{version}", version, source)
     score = document.metadata.get("relevance_score")
     similarity = float(score) if isinstance(score, float) else None
-    return DocumentChunk(ref, document.page_content, similarity, copy.deepcopy(document))
+    return DocumentChunk(ref, document.page_content, similarity, _own(document))
 
 
 def document_of(chunk: Chunk) -> Document:
     """The caller's own copy of a chunk's document, with its reference in the metadata."""
     known = chunk.document if isinstance(chunk, DocumentChunk) else None
-    document = copy.deepcopy(known) if known else Document(page_content=chunk.text, id=chunk.ref.id)
+    document = _own(known) if known else Document(page_content=chunk.text, id=chunk.ref.id)
     ref: list[Any] = [chunk.ref.id, chunk.ref.version, chunk.ref.source]
     document.metadata = {**document.metadata, REF: ref}
     return document
+
+
+def _own(document: Document) -> Document:
+    """A copy that shares nothing but what cannot be copied."""
+    try:
+        return copy.deepcopy(document)
+    except Exception:  # whatever an object in the metadata raises when it is copied: a lock, a client
+        metadata = {name: _copied(value) for name, value in document.metadata.items()}
+        return document.model_copy(update={"metadata": metadata})
+
+
+def _copied(value: Any) -> Any:
+    try:
+        return copy.deepcopy(value)
+    except Exception:
+        return value

@@ -35,8 +35,7 @@ class SmartCacheRetriever(BaseRetriever):
     cache: SmartCache
     source: str = ""
     scope: str = ""
-    _settings: OrderedDict[str, _Setting] = PrivateAttr(default_factory=OrderedDict)
-    _lock: Any = PrivateAttr(default_factory=Lock)
+    _settings: _Settings = PrivateAttr(default_factory=lambda: _Settings())
 
     @field_validator("cache", mode="before")
     @classmethod
@@ -65,15 +64,36 @@ class SmartCacheRetriever(BaseRetriever):
         return self.cache.retrieve(query, MethodType(search, self._setting(options)), scope=self.scope)
 
     def _setting(self, options: dict[str, Any]) -> _Setting:
-        """The one object for a retriever as it is set now and called now: the cache tells searches apart by it."""
+        """The one object for a retriever as it is set now and called now: the cache tells searches apart by it. Where
+        that cannot be told, an object of this call alone: nothing is remembered."""
         setting = _Setting()
-        key = digest(fields_of(self.retriever, setting.hold), stable(options, setting.hold))
+        try:
+            key = digest(
+                setting.hold(self.retriever), fields_of(self.retriever, setting.hold), stable(options, setting.hold)
+            )
+        except Exception as error:
+            self.cache._events.trouble("retriever", error)
+            return _Setting()
+        return self._settings.known(key, setting)
+
+
+class _Settings:
+    """Those that a retriever was asked with lately, by what tells them apart. A copied retriever has its own."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, _Setting] = OrderedDict()
+        self._lock = Lock()
+
+    def known(self, key: str, setting: _Setting) -> _Setting:
         with self._lock:
-            known = self._settings.setdefault(key, setting)
-            self._settings.move_to_end(key)
-            while len(self._settings) > MAX_SETTINGS:
-                self._settings.popitem(last=False)
+            known = self._known.setdefault(key, setting)
+            self._known.move_to_end(key)
+            while len(self._known) > MAX_SETTINGS:
+                self._known.popitem(last=False)
             return known
+
+    def __deepcopy__(self, memo: object) -> _Settings:
+        return _Settings()
 
 
 class _Setting:

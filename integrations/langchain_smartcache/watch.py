@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from inspect import iscoroutinefunction
+from threading import RLock
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -27,6 +29,8 @@ OTHER_WRITES = tuple(
     "reset_collection drop drop_tables adrop_tables delete_by_filter adelete_by_filter".split()
 )
 
+UNNAMED = "smartcache:unnamed"  # the id of a chunk of no document: it stands for all that a change does not name
+
 
 def watch_vectorstore(vectorstore: Store, cache: SmartCache, source: str = "") -> Store:
     """Tells `cache` of every add and delete on this very object from now on, and returns it. LangChain's `index()`
@@ -37,11 +41,13 @@ def watch_vectorstore(vectorstore: Store, cache: SmartCache, source: str = "") -
     nothing. **After** it, what is there now is told: text that came back as it was is known again, and whatever was
     searched in between is in doubt. Telling only before would miss the search that ran after the news and ahead of the
     change; telling only after would lose the news if the change failed half way. Where the change raises, or the store
-    says that it did not delete, the store itself is asked what it holds (`get_by_ids`); what it cannot say stays gone,
-    the safe side, until the change is made again.
+    says that it did not delete, or another change of the same document ran beside it, the store itself is asked what it
+    holds (`get_by_ids`); what it cannot say stays gone, the safe side, until the change is made again. What is new is
+    told after it was added: of documents that a process wrote and died over, nothing is known until the next change.
 
     A change that names no ids (a filter, or all; a method of the store's own, as in `OTHER_WRITES`) puts everything
-    found in `source` in doubt; one that is on no list here is not seen. A source that vanishes
+    found in `source` in doubt, before and after; one that is on no list here is not seen. New metadata is no new text:
+    what was found with the old is searched again, and an answer whose text is still found stays. A source that vanishes
     without a delete is not seen: LangChain's incremental cleanup does not report it; call `cache.update_knowledge`.
     Raises OSError where the cache cannot write the news down, before the store is changed or after.
     """
@@ -50,21 +56,25 @@ def watch_vectorstore(vectorstore: Store, cache: SmartCache, source: str = "") -
     return vectorstore
 
 
-@dataclass
+@dataclass(eq=False)
 class _Change:
     """One change under way. `ids`: the documents concerned, as far as they are named. `before`: those among them that
-    the store held; `after`: those that it was given."""
+    the store held; `after`: those that it was given. `has_rival`: another change of one of them ran beside it."""
 
     ids: list[str]
     before: dict[str, Document] = field(default_factory=dict)
     after: dict[str, Document] = field(default_factory=dict)
     names_all: bool = True
     is_done: bool = False
+    has_rival: bool = False
 
 
 class _Watch:
     def __init__(self, store: VectorStore, cache: SmartCache, source: str) -> None:
         self._store, self._cache, self._source = store, cache, source
+        self._under_way: list[_Change] = []
+        self._inside: ContextVar[tuple[_Change, ...]] = ContextVar("langchain_smartcache_inside", default=())
+        self._lock = RLock()  # held while the cache is told, so that what is told last was read last
 
     def begin(self) -> None:
         """Puts our methods before the store's, on this object only."""
@@ -153,35 +163,72 @@ class _Watch:
     @contextmanager
     def _told(self, change: _Change) -> Iterator[_Change]:
         self._tell_before(change)
+        token = self._inside.set((*self._inside.get(), change))
         try:
             yield change
         finally:
+            self._inside.reset(token)
             self._tell_after(change)
 
     @asynccontextmanager
     async def _atold(self, change: _Change) -> AsyncIterator[_Change]:
         await run_in_executor(None, self._tell_before, change)
+        token = self._inside.set((*self._inside.get(), change))
         try:
             yield change
         finally:
+            self._inside.reset(token)
             await run_in_executor(None, self._tell_after, change)
 
     def _tell_before(self, change: _Change) -> None:
         change.before = self._held(change.ids)
-        if change.ids:
-            self._cache.update_knowledge(KnowledgeUpdate(removed=change.ids, source=self._source))
+        with self._lock:
+            beside = (other for other in self._under_way if other not in self._inside.get())  # no write of our own
+            for rival in (other for other in beside if not set(other.ids).isdisjoint(change.ids)):
+                rival.has_rival = change.has_rival = True
+            self._under_way.append(change)
+            try:
+                self._tell(added=self._doubt(change), removed=change.ids)
+            except BaseException:
+                self._under_way.remove(change)
+                raise
 
     def _tell_after(self, change: _Change) -> None:
-        there = change.after if change.is_done else self._held(change.ids)
-        chunks = {id: chunk_of(document, self._source, id) for id, document in there.items()}
-        new_text = [id for id in chunks if id in change.before and change.before[id].page_content != chunks[id].text]
-        added = [chunk for id, chunk in chunks.items() if id not in new_text]
-        doubt = [] if change.names_all and self._tells_ids else [self._anything()]
-        update = KnowledgeUpdate([*added, *doubt], [chunks[id] for id in new_text], source=self._source)
-        if update.added or update.changed:
-            self._cache.update_knowledge(update)
-        if relabelled := [id for id in chunks if _only_metadata_differs(change.before.get(id), there[id])]:
-            self._cache.forget(chunk_ids=relabelled)
+        with self._lock:
+            self._under_way.remove(change)
+            changing = {id for other in self._under_way for id in other.ids}  # whoever ends last tells of these
+            there = {id: document for id, document in self._there(change).items() if id not in changing}
+            chunks = {id: chunk_of(document, self._source, id) for id, document in there.items()}
+            relabelled = self._relabelled(change, there)
+            self._tell(changed=[_relabelled(chunks[id]) for id in sorted(relabelled)])
+            text_before = {id: document.page_content for id, document in change.before.items()}
+            new_text = {id for id, chunk in chunks.items() if text_before.get(id, chunk.text) != chunk.text}
+            added = [chunk for id, chunk in chunks.items() if id not in relabelled | new_text]
+            changed = [chunk for id, chunk in chunks.items() if id in relabelled | new_text]
+            self._tell([*added, *self._doubt(change)], changed)
+
+    def _tell(self, added: Sequence[Chunk] = (), changed: Sequence[Chunk] = (), removed: Sequence[str] = ()) -> None:
+        if added or changed or removed:
+            self._cache.update_knowledge(KnowledgeUpdate(added, changed, removed, source=self._source))
+
+    def _there(self, change: _Change) -> dict[str, Document]:
+        """What there is after a change of the documents concerned."""
+        if change.is_done and not (change.has_rival and self._tells_ids):
+            return change.after
+        return self._held([*dict.fromkeys([*change.ids, *change.after])])
+
+    def _relabelled(self, change: _Change, there: dict[str, Document]) -> set[str]:
+        """Those that have other metadata now, by what the store itself says before and after: it may add its own."""
+        other = [id for id, document in there.items() if _only_metadata_differs(change.before.get(id), document)]
+        now = self._held(other)
+        return {id for id in other if id not in now or _only_metadata_differs(change.before[id], now[id])}
+
+    def _doubt(self, change: _Change) -> list[Chunk]:
+        """Where a change may concern any document: text that might be any, and is another each time. Whatever was
+        found in this source is in doubt."""
+        if change.names_all and self._tells_ids:
+            return []
+        return [Chunk(ChunkRef(UNNAMED, uuid4().hex, self._source), "")]
 
     def _held(self, ids: Sequence[str]) -> dict[str, Document]:
         """Which of `ids` the store holds, as far as it can say."""
@@ -198,10 +245,6 @@ class _Watch:
         which of them a change concerned cannot be told."""
         return type(self._store).get_by_ids is not VectorStore.get_by_ids
 
-    def _anything(self) -> Chunk:
-        """Text that might be any: a search in this source that began before it is in doubt."""
-        return Chunk(ChunkRef(f"unnamed:{uuid4().hex}", uuid4().hex, self._source), "")
-
 
 def _addition(documents: Sequence[Document], ids: list[str | None] | None) -> _Change:
     named = ids or [document.id for document in documents]
@@ -209,7 +252,8 @@ def _addition(documents: Sequence[Document], ids: list[str | None] | None) -> _C
 
 
 def _deletion(ids: list[str | None] | None) -> _Change:
-    return _Change([id for id in ids or [] if id], names_all=ids is not None)
+    """Of no ids, or of an empty list of them: some stores take either as all."""
+    return _Change([id for id in ids or [] if id], names_all=bool(ids))
 
 
 def _update(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Change:
@@ -238,6 +282,11 @@ def _ids(args: tuple[Any, ...], kwargs: dict[str, Any], place: int) -> list[str 
 
 def _argument(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], place: int) -> Any:
     return kwargs[name] if name in kwargs else args[place] if len(args) > place else None
+
+
+def _relabelled(chunk: Chunk) -> Chunk:
+    """A chunk as another version of it, so that its own, told next, is a change."""
+    return Chunk(replace(chunk.ref, version="relabelled"), chunk.text)
 
 
 def _only_metadata_differs(before: Document | None, after: Document) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,8 @@ from smartcache import Chunk
 
 @dataclass
 class Inventory:
-    """The nodes of one index by id, as (document id, chunk id), and the chunks that the cache believes are there.
+    """The nodes of one index by id, as (document id, chunk id); the chunks that the cache believes are there, and those
+    that it was told of at some time, so that it knows what comes back.
 
     `is_complete`: whether nothing can be in the index that is not in here. Not thread-safe: its owner holds the lock.
     """
@@ -23,6 +25,9 @@ class Inventory:
     is_complete: bool
     nodes: dict[str, tuple[str, str]] = field(default_factory=dict)
     believed: set[str] = field(default_factory=set)
+    known: set[str] = field(default_factory=set)
+    _of_document: dict[str, dict[str, None]] = field(default_factory=dict)  # node ids
+    _holders: Counter[str] = field(default_factory=Counter)  # how many nodes each chunk has
 
     @classmethod
     def empty_for(cls, index: BaseIndex[Any]) -> Inventory:
@@ -34,31 +39,42 @@ class Inventory:
         """Takes nodes in. Returns the chunks that the cache does not know to be there, and the chunk ids that went
         because their node is another text now."""
         chunks: dict[str, Chunk] = {}
-        replaced: list[str] = []
+        replaced = set[str]()
         for node in nodes:
             chunk, before = chunk_of(node, source), self.nodes.get(node.node_id)
-            self.nodes[node.node_id] = (document_of(node), chunk.ref.id)
-            replaced += [before[1]] if before and before[1] != chunk.ref.id else []
+            self._take_out(node.node_id)
+            self._take_in(node.node_id, document_of(node), chunk.ref.id)
+            replaced |= {before[1]} if before else set()
             chunks[chunk.ref.id] = chunk
         new = [chunk for id, chunk in chunks.items() if id not in self.believed]
-        return new, self._no_longer_held(replaced)
+        return new, sorted(id for id in replaced & self.believed if not self._holders[id])
 
     def held_by(self, *, documents: Iterable[str] = (), nodes: Iterable[str] = ()) -> list[str]:
         """The ids of the nodes of some documents, and of some nodes as far as they are here."""
-        documents, wanted = set(documents), set(nodes)
-        return [id for id, (document, _) in self.nodes.items() if document in documents or id in wanted]
+        found = [id for document in documents for id in self._of_document.get(document, ())]
+        return [*dict.fromkeys([*found, *(id for id in nodes if id in self.nodes)])]
 
     def going(self, node_ids: Iterable[str]) -> list[str]:
         """The ids of the chunks that the cache believes are there and that nothing but these nodes holds."""
-        leaving = {id: self.nodes[id] for id in node_ids}
-        staying = {chunk for id, (_, chunk) in self.nodes.items() if id not in leaving}
-        return sorted({chunk for _, chunk in leaving.values()} & self.believed - staying)
+        leaving = Counter(self.nodes[id][1] for id in node_ids)
+        return sorted(id for id, count in leaving.items() if id in self.believed and count == self._holders[id])
 
     def remove(self, node_ids: Iterable[str]) -> None:
         """Takes out the nodes that are gone."""
         for id in node_ids:
-            self.nodes.pop(id, None)
+            self._take_out(id)
 
-    def _no_longer_held(self, chunk_ids: list[str]) -> list[str]:
-        held = {chunk for _, chunk in self.nodes.values()}
-        return sorted({id for id in chunk_ids if id in self.believed and id not in held})
+    def _take_in(self, node_id: str, document: str, chunk_id: str) -> None:
+        self.nodes[node_id] = document, chunk_id
+        self._of_document.setdefault(document, {})[node_id] = None
+        self._holders[chunk_id] += 1
+
+    def _take_out(self, node_id: str) -> None:
+        if known := self.nodes.pop(node_id, None):
+            document, chunk_id = known
+            self._of_document[document].pop(node_id)
+            self._holders[chunk_id] -= 1
+            if not self._of_document[document]:
+                del self._of_document[document]
+            if not self._holders[chunk_id]:
+                del self._holders[chunk_id]

@@ -23,6 +23,11 @@ class NodeChunk(Chunk):
 
     node: NodeWithScore | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def searched_text(self) -> str:
+        """What LlamaIndex embeds of the node, and so compares with a question; `text` is what a prompt shows."""
+        return self.node.node.get_content(metadata_mode=MetadataMode.EMBED) if self.node else self.text
+
 
 def chunk_of(node: BaseNode | NodeWithScore, source: str = "") -> NodeChunk:
     """The chunk that a node is to the cache.
@@ -61,8 +66,18 @@ def _own(scored: NodeWithScore) -> NodeWithScore:
     """A copy that shares nothing but what cannot be copied, and so is not stored either."""
     try:
         return deepcopy(scored)
-    except TypeError:
-        return NodeWithScore(node=scored.node.model_copy(), score=scored.score)
+    except Exception:  # whatever an object in the metadata raises when it is copied: a lock, a client
+        node = scored.node
+        fields = {name: _copied(getattr(node, name)) for name in type(node).model_fields if name != "metadata"}
+        metadata = {name: _copied(value) for name, value in node.metadata.items()}
+        return NodeWithScore(node=node.model_copy(update={**fields, "metadata": metadata}), score=scored.score)
+
+
+def _copied(value: Any) -> Any:
+    try:
+        return deepcopy(value)
+    except Exception:
+        return value
 
 
 def _version(node: BaseNode) -> str:

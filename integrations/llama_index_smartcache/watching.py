@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 from uuid import uuid4
 
@@ -31,6 +31,8 @@ VECTOR_STORE_WRITES = {
     "clear": "clear", "aclear": "clear",
 }  # fmt: skip
 
+UNNAMED = "smartcache:unnamed"  # the id of a chunk of no document: it stands for all that a write does not name
+
 
 def watch_index(index: BaseIndex[Any], cache: SmartCache, source: str = "") -> Watch:
     """Tells `cache` of every change that comes through `index` from now on: insert, insert_nodes, update_ref_doc,
@@ -40,7 +42,8 @@ def watch_index(index: BaseIndex[Any], cache: SmartCache, source: str = "") -> W
     `source` names the knowledge base, as in SmartCacheQueryEngine; unnamed, a change goes for every source. What
     happened before is unknown: answers that the cache holds already are confirmed by a search when next asked for.
     A text that is deleted and comes back is the same text: its answers hold again. Where the vector store keeps the
-    texts itself, a deletion puts every answer of the source to such a search.
+    texts itself, a deletion puts every answer of the source to such a search. With `retrieval_similarity=` of the
+    cache, a node is compared by the text that LlamaIndex embeds (`MetadataMode.EMBED`).
 
     A write raises OSError where the cache's file cannot be written; nothing stale is served by this process then, and
     the write may be repeated.
@@ -51,27 +54,29 @@ def watch_index(index: BaseIndex[Any], cache: SmartCache, source: str = "") -> W
 class Watch:
     """The watch over one index, until `close()`; also a context manager.
 
-    Each write is told twice. Before it: what goes and what comes, so that nothing that rests on the old text is served
-    once the store has changed. After it: that an answer begun in between may have seen either state of the store, so
-    that it is not kept. A marker carries the second: a chunk of no document that is gone while a write is under way
-    and comes back at its end, which puts in doubt what was begun in between and nothing else. If the write fails, what
-    should have come is told gone, so that a retry is news again.
+    Each write is told twice. Before it: what goes, and what comes, under a version that no search finds; so that
+    nothing that rests on the old text, or that the new would change, is served once the store has changed. After it:
+    what came, under its own version; an answer begun in between may have seen either state of the store, and is in
+    doubt as if the text came then. Text that the cache was told of before is told after it alone: coming back, it puts
+    in doubt only what was begun without it. If the write fails, what should have come is told gone, so that a retry is
+    news again; so is what another write beside it took.
     """
 
     def __init__(self, index: BaseIndex[Any], cache: SmartCache, source: str = "") -> None:
         check_index(index)
         self._cache, self._source = checked_cache(cache), source
         self._lock = threading.Lock()
-        self._markers = [self._marker()]
+        self._under_way: list[_Write] = []
         self._inside: ContextVar[bool] = ContextVar("llama_index_smartcache_inside", default=False)
         self._inventory = Inventory.empty_for(index)
         held = _held(index) if self._inventory.is_complete else []
         new, _ = self._inventory.add(held, source)
         self._inventory.believed.update(chunk.ref.id for chunk in new)
+        self._inventory.known = self._inventory.believed | self._cache.known_chunks(source)
         self._hooks = self._hook(index, INDEX_WRITES)
         if (store := getattr(index, "vector_store", None)) is not None:
             self._hooks += self._hook(store, VECTOR_STORE_WRITES)
-        self._tell(added=[*new, *self._markers])
+        self._tell(added=[*new, self._anything()])
 
     def close(self) -> None:
         """Ends the watch; what changes from now on goes unseen."""
@@ -133,54 +138,78 @@ class Watch:
         subject = args[0] if args else next((kwargs[name] for name in _SUBJECTS if name in kwargs), None)
         with self._lock:
             write = self._planned(kind, subject, is_plain=args[1:2] == () and "filters" not in kwargs)
-            if self._markers:
-                write.marker = self._markers.pop()
-            else:
-                self._tell(added=[write.marker])  # a write beside another one has a marker of its own
+            for other in self._under_way:
+                other.meet(write)
+            self._under_way.append(write)
+            coming = [_coming(chunk) for chunk in write.new if chunk.ref.id not in self._inventory.known]
             self._inventory.believed.difference_update(write.gone)
-        doubt = [self._marker()] if write.is_in_doubt else []
-        self._tell(added=[*write.new, *doubt], removed=[*write.gone, write.marker.ref.id])
+        try:
+            self._tell(added=[*coming, *self._doubt(write)], removed=write.gone)
+        except BaseException:
+            with self._lock:
+                self._under_way.remove(write)
+            raise
         return write
 
     def _after(self, write: _Write) -> None:
         with self._lock:
+            self._under_way.remove(write)
+            came = [chunk for chunk in write.new if write.done[1] and chunk.ref.id not in write.contested]
+            failed = [chunk for chunk in write.new if chunk not in came]
             if write.done[1]:
-                self._inventory.believed.update(chunk.ref.id for chunk in write.new)
                 self._inventory.remove(write.node_ids)
-            self._markers.append(write.marker)
-        self._tell(added=[write.marker], removed=[] if write.done[1] else [chunk.ref.id for chunk in write.new])
+            self._inventory.believed.update(chunk.ref.id for chunk in came)
+            self._inventory.known.update(chunk.ref.id for chunk in came)
+        self._tell(added=[*came, *map(_coming, failed), *self._doubt(write)])
+        self._tell(removed=[chunk.ref.id for chunk in failed])
 
     def _planned(self, kind: str, subject: Any, *, is_plain: bool) -> _Write:
         """What a write will do, as far as the inventory tells."""
-        inventory, marker = self._inventory, self._marker()
+        inventory = self._inventory
         if kind == "add":
             new, gone = inventory.add(subject or (), self._source)
-            return _Write(marker, new, gone)
+            return _Write(new, gone)
         if kind == "delete_document":
             node_ids = inventory.held_by(documents=[subject])
         else:
             node_ids = list(inventory.nodes) if kind == "clear" else inventory.held_by(nodes=subject or ())
         unknown = not inventory.is_complete or (kind == "delete_nodes" and not is_plain)
-        return _Write(marker, [], inventory.going(node_ids), node_ids, unknown)
+        return _Write([], inventory.going(node_ids), node_ids, unknown)
 
-    def _tell(self, added: Iterable[Chunk] = (), removed: Iterable[str] = ()) -> None:
-        self._cache.update_knowledge(KnowledgeUpdate(added=[*added], removed=[*removed], source=self._source))
+    def _tell(self, added: Sequence[Chunk] = (), removed: Sequence[str] = ()) -> None:
+        if added or removed:
+            self._cache.update_knowledge(KnowledgeUpdate(added, removed=removed, source=self._source))
 
-    def _marker(self) -> Chunk:
-        name = f"smartcache:write:{uuid4().hex}"
-        return Chunk(ChunkRef(name, name, self._source), "")
+    def _doubt(self, write: _Write) -> list[Chunk]:
+        return [self._anything()] if write.is_in_doubt else []
+
+    def _anything(self) -> Chunk:
+        """Text that might be any, and is another each time: whatever was found in this source is in doubt."""
+        return Chunk(ChunkRef(UNNAMED, uuid4().hex, self._source), "")
 
 
-@dataclass
+@dataclass(eq=False)
 class _Write:
-    """A write under way: the chunks it brings and takes, the nodes it deletes, whether more may go than is known."""
+    """A write under way: the chunks it brings and takes, the nodes it deletes, whether more may go than is known; and
+    the ids of chunks that one of two writes at once brings and the other takes: nobody can tell who came last."""
 
-    marker: Chunk
     new: list[Chunk]
     gone: list[str]
     node_ids: list[str] | tuple[str, ...] = ()
     is_in_doubt: bool = False
     done: tuple[Any, bool] = (None, False)
+    contested: set[str] = field(default_factory=set)
+
+    def meet(self, other: _Write) -> None:
+        for one, two in ((self, other), (other, self)):
+            both = {chunk.ref.id for chunk in one.new} & set(two.gone)
+            one.contested |= both
+            two.contested |= both
+
+
+def _coming(chunk: Chunk) -> Chunk:
+    """A chunk that is on its way: its text is known, and no search finds this version of it."""
+    return replace(chunk, ref=replace(chunk.ref, version=f"coming:{uuid4().hex}"))
 
 
 _SUBJECTS = ("nodes", "node_ids", "ref_doc_id")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from smartcache.lint.requests import Sent, UnreadablePrompts, requests_in, reque
 from smartcache.lint.templates import findings_in, pieces, written_findings
 
 __all__ = ["REMEDIES", "Finding", "LintReport", "Sharing", "UnreadablePrompts", "lint", "report"]
+
+_ATTRIBUTE = re.compile(r"[\w.]+:[\w.]+")
+_MAX_SHOWN_LETTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +56,19 @@ def report(prompts: Any, *, ignore: Collection[str] = ()) -> LintReport:
 
 def _of_name(name: str | Path, ignore: Collection[str]) -> LintReport:
     source, path = str(name), Path(name)
-    if not path.exists() and ":" in source:
-        return _of_prompt(_attribute(source), source, ignore)
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
         raise UnreadablePrompts(f"{source} is no text in UTF-8: {error}") from None
+    except (OSError, ValueError) as error:  # no such file, a folder, a text that is too long for a path or has a NUL
+        if _ATTRIBUTE.fullmatch(source):
+            return _of_prompt(_attribute(source), source, ignore)
+        shown = source if len(source) < _MAX_SHOWN_LETTERS else f"{source[:_MAX_SHOWN_LETTERS]}…"
+        reason = getattr(error, "strerror", None) or error
+        raise UnreadablePrompts(
+            f"{shown!r} cannot be read: {reason}. It is a path to prompts, or module:attribute; a template that is at "
+            "hand as text goes into a file"
+        ) from None
     if not text.strip("\ufeff \r\n\t"):
         raise UnreadablePrompts(f"{source} is empty")
     if path.suffix == ".json" and is_saved_prompt(saved := _json(text)):
@@ -91,15 +102,16 @@ def _report(
 
 def _attribute(name: str) -> Any:
     module, _, path = name.partition(":")
-    sys.path.insert(0, str(Path.cwd()))  # as when Python runs a file that lies here
+    before = sys.path[:]
     try:
+        sys.path.insert(0, str(Path.cwd()))  # as when Python runs a file that lies here
         found = import_module(module)
         for part in path.split("."):
             found = getattr(found, part)
-    except Exception as error:  # a module may raise anything while it is loaded
+    except (Exception, SystemExit) as error:  # a module may raise anything while it is loaded
         raise UnreadablePrompts(f"{name} cannot be loaded: {type(error).__name__}: {error}") from error
     finally:
-        sys.path.remove(str(Path.cwd()))
+        sys.path[:] = before
     return found
 
 

@@ -152,18 +152,23 @@ def _as_first(
     units: tuple[_Unit, ...], line: int, seen: dict[tuple[int, int], tuple[tuple[_Unit, ...], int]]
 ) -> tuple[tuple[_Unit, ...], int, int] | None:
     """The units in the order of an earlier request that began with the same ones in another order, as many as possible;
-    with the first place that differs, and that request's line. Remembers this one."""
-    best, total = None, 0
+    with the first place that differs, and that request's line. Remembers this one, once for all its beginnings."""
+    own, earlier, total = (units, line), list[tuple[int, tuple[tuple[_Unit, ...], int]]](), 0
     for count, unit in enumerate(units[:MAX_UNITS], 1):
         total += hash(unit)
-        known, since = seen.setdefault((count, total), (units[:count], line))
-        if known != units[:count] and Counter(known) == Counter(units[:count]):
-            best = (known, since, count)
-    if best is None:
-        return None
-    known, since, count = best
-    place = next(n for n in range(count) if known[n] != units[n])
-    return (*known, *units[count:]), place, since
+        if (known := seen.setdefault((count, total), own)) is not own:
+            earlier.append((count, known))
+    places = {id(known): _first_difference(known[0], units) for known in {id(k): k for _, k in earlier}.values()}
+    for count, known in reversed(earlier):
+        place = places[id(known)]
+        if place < count and Counter(known[0][:count]) == Counter(units[:count]):
+            return (*known[0][:count], *units[count:]), place, known[1]
+    return None
+
+
+def _first_difference(one: Sequence[object], other: Sequence[object]) -> int:
+    shorter = min(len(one), len(other))
+    return next((n for n in range(shorter) if one[n] != other[n]), shorter)
 
 
 def _untrimmed(request: Sent, seen: dict[tuple[Said, Said | None], tuple[Sent, int]]) -> Moved:

@@ -138,9 +138,13 @@ def _sorted_json(text: str) -> str:
 
 
 def _name_of(tool: str) -> str:
+    """What a tool goes by: providers' own ({"type": "web_search"}, {"google_search": {}}) have no name."""
     told = json.loads(tool)
     inner = told.get("function", told) if isinstance(told, dict) else told
-    return str(inner.get("name", "")) if isinstance(inner, dict) else str(inner)
+    if not isinstance(inner, dict):
+        return str(inner)
+    named = next((inner[key] for key in ("name", "server_label", "type") if inner.get(key)), None)
+    return str(named or " ".join(sorted(inner)))
 
 
 def _tools_sorted(request: Sent) -> Mended:

@@ -10,10 +10,11 @@ import typer
 from typer.testing import CliRunner
 
 from smartcache import KnowledgeUpdate, SmartCache
+from smartcache.layers.chunks import RetrievalCache
 from smartcache.testing import BagOfWordsEmbedder
 from smartcache_eval import evaluation_command
 from smartcache_eval.histories import History, Version, edited
-from smartcache_eval.updates import MODES, Played, played
+from smartcache_eval.updates import MODES, Played, _chunk, _words, played
 from smartcache_eval.vectors import KnownVectors
 
 TOPICS = ("router", "camera", "bridge", "garden", "kettle", "violin", "harbour", "saddle")
@@ -30,10 +31,57 @@ def test_nothing_stale_is_served_whatever_is_edited() -> None:
     assert {mode: kinds["all"].stale for mode, kinds in result.modes.items()} == dict.fromkeys(MODES, 0)
 
 
+@pytest.mark.parametrize("mode", ["answer, reworded", "lookup, reworded"])
+def test_questions_in_other_words_are_answered_from_the_cache_too(mode: str) -> None:
+    result = counted(Version(FIRST), Version(FIRST))
+    assert result.modes[mode]["all"].served >= len(QUESTIONS)
+
+
+def test_what_a_search_found_is_remembered_and_not_when_it_changed() -> None:
+    more = FIRST | {"sun.md": "the sun is hot", "router.md": "the price of a router is 999 coins"}
+    searches = counted(Version(more, "edit")).modes["answer"]["edit"].searches
+    assert 0 < searches <= 2 * len(QUESTIONS)
+
+
+def test_an_addition_is_the_end_of_plain_lookups_where_no_similarity_is_known() -> None:
+    result = counted(Version(FIRST | {"sun.md": "the sun is hot"}, "add"))
+    dropped = {mode: kinds["add"].wrongly_dropped for mode, kinds in result.modes.items() if "reworded" not in mode}
+    assert dropped == dict.fromkeys(dropped, 0) | {"lookup": len(QUESTIONS)}
+
+
+def test_a_search_that_is_remembered_too_long_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RetrievalCache, "_is_current", lambda cache, known: True)
+    result = counted(Version(FIRST | {"router.md": "the price of a router is 999 coins"}, "edit"))
+    assert result.modes["answer"]["edit"].stale > 0
+
+
+def test_an_edit_that_a_search_would_find_now_surfaces_where_none_is_made() -> None:
+    more = FIRST | {f"{n}.md": f"nothing at all {n}" for n in range(4)}
+    edited = Version(more | {"0.md": "the price of a router"}, "edit")
+    result = played(History("mine", [Version(more), edited], QUESTIONS[:1]), KnownVectors(BagOfWordsEmbedder()))
+    found = {mode: (kinds["edit"].surfaced, kinds["edit"].stale) for mode, kinds in result.modes.items()}
+    assert found == dict.fromkeys(MODES, (0, 0)) | {"lookup": (1, 0)} | {"lookup, reworded": found["lookup, reworded"]}
+
+
+SAID = 'Type "a b" and then `c d` here in the box\nto see what the price of a router is.'
+
+
+@pytest.mark.parametrize(
+    ("kind", "says_the_same"), [("space", True), ("tabs", True), ("reflow", True), ("quoted", False)]
+)
+def test_white_space_says_something_in_code_and_quotations_alone(kind: str, says_the_same: bool) -> None:
+    versions = {version.kind: version for version in edited({"a.md": SAID, "b.md": SAID}, seed=1, steps=8)}
+    order = [*versions]
+    before = versions[order[order.index(kind) - 1]].texts if kind != "space" else {"a.md": SAID, "b.md": SAID}
+    (changed,) = (id for id, text in before.items() if versions[kind].texts[id] != text)
+    was, now = (_chunk(changed, texts[changed]) for texts in (before, versions[kind].texts))
+    assert (_words([was]) == _words([now])) is says_the_same
+
+
 @pytest.mark.parametrize("kind", ["space", "rename"])
 def test_what_leaves_the_text_alone_drops_nothing(kind: str) -> None:
-    result = counted(*(version for version in edited(FIRST, seed=1, steps=2)))
-    for kinds in result.modes.values():
+    result = counted(*(version for version in edited(FIRST, seed=1, steps=5)))
+    for kinds in (kinds for mode, kinds in result.modes.items() if "reworded" not in mode):
         assert kinds[kind].wrongly_dropped == 0
         assert kinds[kind].served == len(QUESTIONS)
 
@@ -69,6 +117,7 @@ def test_the_command_prints_every_history_and_the_cost_of_the_check(
     assert done.exit_code == 0, done.output
     result = json.loads(done.output)
     assert result["stale"] == 0
+    assert result["surfaced"] == sum(result["surfaced_by_mode"].values())
     assert result["histories"].keys() == {"tau2-banking-kb", "mine-faq", "etcd-docs-versions"}
     assert result["check_share_of_hit"] > 0
     assert result["wrongly_dropped_share"].keys() == MODES.keys()

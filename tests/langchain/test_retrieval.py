@@ -1,5 +1,8 @@
 """Chains over documents: the prompt tells what it rests on, and an answer dies with its documents."""
 
+import copy
+import threading
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -144,6 +147,99 @@ def test_documents_are_the_callers_own_copies_and_carry_their_reference(cache: A
     assert (id, source, second.id) == ("heating", "house", "heating")
     assert version
     assert inner._asked == ["valve"]
+
+
+@pytest.fixture
+def with_client() -> InMemoryVectorStore:
+    """A store whose documents hold, beside what is plain, an object that cannot be copied."""
+
+    class Handing(InMemoryVectorStore):
+        def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+            return [Document(id=id, page_content=d["text"], metadata=d["metadata"]) for id, d in self.store.items()]
+
+    return Handing(Words())
+
+
+def test_documents_that_cannot_be_copied_are_found_and_stored_all_the_same(cache: Any, with_client: Any) -> None:
+    store = watch_vectorstore(with_client, cache, source="house")
+    retriever = SmartCacheRetriever(retriever=store.as_retriever(), cache=cache, source="house")
+    client = threading.Lock()
+    store.add_documents([document("heating", "The red valve", client=client, nested={"page": 1})])
+    for _ in range(2):
+        found = retriever.invoke("valve")[0]
+        assert (found.id, found.page_content, found.metadata["client"]) == ("heating", "The red valve", client)
+        assert found.metadata["nested"] == {"page": 1}
+        found.metadata["nested"]["page"] = 2  # the caller's own, but for the client
+    assert store.store["heating"]["metadata"]["nested"] == {"page": 1}
+    assert cache.known_chunks("house") == {"heating"}
+
+
+COPIES = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "model_copy": lambda retriever: retriever.model_copy(deep=True),
+    "in a chain": lambda retriever: copy.deepcopy(retriever | joined).first,
+}
+
+
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
+def test_a_retriever_can_be_copied_and_finds_what_it_found(cache: Any, copied: Any) -> None:
+    retriever = SmartCacheRetriever(retriever=Fixed(found=[HEATING]), cache=cache)
+    retriever.invoke("valve")
+    other = copied(retriever)
+    assert other.cache is cache
+    assert [found.id for found in other.invoke("valve")] == [found.id for found in other.invoke("valve")] == ["heating"]
+    assert len(other.retriever._asked) <= 2  # what it finds itself is remembered
+
+
+@pytest.mark.parametrize("change", ["update", "assign"])
+def test_another_retriever_in_the_same_place_is_another_search(cache: Any, change: str) -> None:
+    class Other(Fixed):
+        def _get_relevant_documents(self, query: str, *, run_manager: Any, **kwargs: Any) -> list[Document]:
+            return [WATER]
+
+    retriever = SmartCacheRetriever(retriever=Fixed(found=[HEATING]), cache=cache)
+    assert [found.id for found in retriever.invoke("valve")] == ["heating"]
+    other = Other(found=[HEATING])
+    if change == "update":
+        retriever = retriever.model_copy(update={"retriever": other})
+    else:
+        retriever.retriever = other
+    assert [found.id for found in retriever.invoke("valve")] == ["water"]
+
+
+class How(Enum):
+    BOTH = object()
+    NEITHER = threading.Lock()
+
+
+class Choosing(Fixed):
+    how: Any = How.BOTH
+
+
+def test_a_choice_without_a_plain_value_goes_by_its_name(cache: Any) -> None:
+    inner = Choosing(found=[HEATING])
+    retriever = SmartCacheRetriever(retriever=inner, cache=cache)
+    for how in (How.BOTH, How.BOTH, How.NEITHER):
+        inner.how = how
+        retriever.invoke("valve")
+    assert len(inner._asked) == 2
+    assert cache.stats().troubles == {}
+
+
+class Untold(dict[str, Any]):
+    """Options that cannot be read."""
+
+    def items(self) -> Any:
+        raise RuntimeError("not now")
+
+
+def test_a_search_whose_settings_cannot_be_told_is_made_each_time_and_counted(cache: Any) -> None:
+    inner = Choosing(found=[HEATING], how=Untold())
+    retriever = SmartCacheRetriever(retriever=inner, cache=cache)
+    assert [retriever.invoke("valve")[0].id for _ in range(2)] == ["heating", "heating"]
+    assert len(inner._asked) == 2
+    assert cache.stats().troubles == {"retriever": 2}
 
 
 def test_another_setting_of_the_retriever_is_another_search(cache: Any) -> None:
