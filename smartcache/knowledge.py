@@ -68,6 +68,7 @@ class Fact:
 
 
 Kind = Literal["added", "changed", "moved"]
+MAX_SPANS = 64  # of text that was gone for a time, by source and kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class Knowledge:
             there, leaving, moved = self._read(update)
             facts = [self._after(fact, moved) for fact in there.values()]
             facts += [self._after(self._gone(*key, sequence), moved) for key in leaving if key not in there]
-            growth = [grown for key in there if (grown := self._grown(there[key], update, moved, sequence))]
+            growth = [grown for fact in there.values() for grown in self._grown(fact, update, moved, sequence)]
             self.load(facts, growth, sequence, {update.source: sequence} if update.replaces else {})
         return facts
 
@@ -159,7 +160,7 @@ class Knowledge:
                 self._facts.setdefault(fact.id, {})[fact.source] = fact
             for grown in growth:
                 known = self._growth.setdefault((grown.source, grown.kind), [])
-                self._growth[grown.source, grown.kind] = _widest([*known, grown])
+                self._growth[grown.source, grown.kind] = _fewest([*known, grown])
             for source, at in (replaced or {}).items():
                 self._replaced[source] = max(at, self._replaced.get(source, 0))
             self._sequence = max(sequence, self._sequence)
@@ -261,17 +262,23 @@ class Knowledge:
             return before
         return replace(fact, heirs=tuple(sorted(heirs.items())))
 
-    def _grown(self, fact: Fact, update: KnowledgeUpdate, moved: dict[_Key, _Key], sequence: int) -> Growth | None:
-        """The growth that a fact means: text that came back as it was is new only to what was made without it."""
+    def _grown(self, fact: Fact, update: KnowledgeUpdate, moved: dict[_Key, _Key], sequence: int) -> Iterator[Growth]:
+        """The growth that a fact means. Text that came back as it was is new only to what was made without it, and so
+        is an edit of what was gone: to a search made meanwhile it is an addition."""
         before = self._fact(fact.source, fact.id)
         if before and self._has(fact) and before.version == fact.version:
-            return None
+            return
         if self._has(fact) or (fact.source, fact.id) in moved.values():
-            return Growth(fact.source, "moved", 0, sequence)
+            yield Growth(fact.source, "moved", 0, sequence)
+            return
+        gone_since = before.gone_since if before else self._replaced.get(fact.source)
         came_back = before is not None and replace(before, gone_since=None).holds(fact.version, fact.content)
-        since = before.gone_since if came_back and before and before.gone_since else 0
-        is_change = any(c.ref.id == fact.id for c in update.changed) or (update.replaces and before and not came_back)
-        return Growth(fact.source, "changed" if is_change else "added", since, sequence)
+        is_told_changed = any(c.ref.id == fact.id for c in update.changed)
+        is_edit = is_told_changed or bool(update.replaces and before and not gone_since)
+        if is_edit and not came_back:
+            yield Growth(fact.source, "changed", 0, sequence)
+        if gone_since or not is_edit:
+            yield Growth(fact.source, "added", (gone_since or 0) if came_back or is_edit else 0, sequence)
 
     def _gone(self, source: str, id: str, sequence: int) -> Fact:
         known = self._fact(source, id) or Fact(source, id, "", None)
@@ -297,10 +304,16 @@ def _versions(update: KnowledgeUpdate) -> Iterator[Fact]:
         yield Fact(*_key(chunk.ref, update), chunk.ref.version, content_of(chunk))
 
 
-def _widest(known: list[Growth]) -> list[Growth]:
-    """The same growth in at most two spans: what is new to all, and what is new only to what was made since."""
-    ever = [grown for grown in known if grown.since == 0]
-    since = [grown for grown in known if grown.since > 0]
-    newest = max(ever, key=lambda grown: grown.until, default=None)
-    union = since and replace(since[0], since=min(g.since for g in since), until=max(g.until for g in since))
-    return [grown for grown in (newest, union) if grown]
+def _fewest(known: list[Growth]) -> list[Growth]:
+    """The same growth in few spans: what is new to all, and what is new only to what was made since. Of more than
+    `MAX_SPANS` of these, the oldest are taken together."""
+    ever = max((grown for grown in known if grown.since == 0), key=lambda grown: grown.until, default=None)
+    spans = list[Growth]()
+    for grown in sorted((g for g in known if g.since and not (ever and g.until <= ever.until)), key=lambda g: g.since):
+        if spans and grown.since <= spans[-1].until:
+            spans[-1] = replace(spans[-1], until=max(grown.until, spans[-1].until))
+        else:
+            spans.append(grown)
+    if surplus := max(0, len(spans) - MAX_SPANS):
+        spans = [replace(spans[0], until=spans[surplus].until), *spans[surplus + 1 :]]
+    return [*([ever] if ever else []), *spans]

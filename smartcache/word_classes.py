@@ -12,9 +12,7 @@ MODALS = frozenset("can could will would shall should may might must".split())
 AUXILIARIES = BE | DO | HAVE | MODALS
 PAST_AUXILIARIES = frozenset("was were did had".split())
 # Of most questions.
-OPENING_AUXILIARIES = frozenset(
-    "is are was were do does did can could will would should has have".split()
-)
+OPENING_AUXILIARIES = frozenset("is are was were do does did can could will would should has have".split())
 DENIED_AUXILIARIES = frozenset(
     """isn't aren't wasn't weren't don't doesn't didn't hasn't haven't hadn't can't couldn't won't wouldn't shouldn't
     mustn't""".split()

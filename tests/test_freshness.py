@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smartcache import KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn
+from smartcache.knowledge import MAX_SPANS
 from smartcache.testing import BagOfWordsEmbedder, FakeModel, FakeSearch, TableEmbedder, chunk
 
 QUESTION = "Which buildings are there?"
@@ -232,6 +233,99 @@ def test_a_comparison_that_could_not_be_written_excuses_nothing(tmp_path):
 def test_a_chunk_of_another_source_has_no_place_in_a_set():
     with pytest.raises(ValueError, match="of source 'other', not of 'kb'"):
         KnowledgeUpdate.replace("kb", [chunk("1", "house", source="other")])
+
+
+# Text in a place where there was none is an addition, whatever the place was called.
+
+REUSED = {
+    "replace": KnowledgeUpdate.replace("kb", [kb("1", NEAR), kb("2", FAR)]),
+    "added": KnowledgeUpdate(added=[kb("1", NEAR)], source="kb"),
+    "changed": KnowledgeUpdate(changed=[kb("1", NEAR)], source="kb"),
+}
+EDITED = {
+    "replace": KnowledgeUpdate.replace("kb", [kb("1", NEAR), kb("2", FAR)]),
+    "changed": KnowledgeUpdate(changed=[kb("1", NEAR)], source="kb"),
+}
+
+
+def without_and_on_another(cache: SmartCache) -> SmartCache:
+    """Answers that rest on nothing found, and on chunk 2."""
+    return answered(answered(cache), kb("2", FAR), question="What does the poem say?")
+
+
+def both(cache: SmartCache) -> list[bool]:
+    return [cache.lookup(ask(question)) is not None for question in (QUESTION, "What does the poem say?")]
+
+
+@pytest.mark.parametrize("update", REUSED.values(), ids=REUSED)
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_new_text_under_an_id_that_was_gone_is_an_addition(tmp_path, update, is_restarted):
+    cache = opened(tmp_path / "c.db")
+    told(cache, added=[kb("1", KEPT), kb("2", FAR)])
+    told(cache, removed=["1"])
+    without_and_on_another(cache)
+    assert both(cache) == [True, True]
+    if is_restarted:
+        cache.close()
+        cache = opened(tmp_path / "c.db")
+    assert cache.update_knowledge(update) == 2
+    assert both(cache) == [False, False]
+
+
+@pytest.mark.parametrize("update", EDITED.values(), ids=EDITED)
+def test_new_text_under_an_id_that_is_there_is_an_edit(update):
+    cache = opened()
+    told(cache, added=[kb("1", KEPT), kb("2", FAR)])
+    without_and_on_another(cache)
+    assert cache.update_knowledge(update) == 0, "nothing rests on it"
+    assert both(cache) == [True, True]
+
+
+def test_an_id_that_no_update_spoke_of_is_one_that_was_there():
+    cache = without_and_on_another(opened())
+    assert told(cache, changed=[kb("1", NEAR)]) == 0
+    assert both(cache) == [True, True]
+
+
+def test_after_a_whole_set_was_told_it_is_one_that_was_not():
+    cache = opened()
+    cache.update_knowledge(KnowledgeUpdate.replace("kb", [kb("2", FAR)]))
+    without_and_on_another(cache)
+    assert told(cache, changed=[kb("1", NEAR)]) == 2
+    assert both(cache) == [False, False]
+
+
+def edited_in_two_steps(cache: SmartCache, times: int) -> None:
+    """As a watch tells an edit: gone before the store changes, and then there with its new text."""
+    for number in range(times):
+        told(cache, removed=["1"])
+        told(cache, changed=[kb("1", f"edited {number}")])
+
+
+def test_an_edit_told_in_two_steps_is_an_addition_only_to_what_was_searched_in_between():
+    cache = opened()
+    told(cache, added=[kb("1", KEPT), kb("2", FAR)])
+    edited_in_two_steps(cache, 3)
+    answered(cache, kb("2", FAR))
+    edited_in_two_steps(cache, 3)
+    told(cache, removed=["1"])
+    answered(cache, kb("2", FAR), question="What does the poem say?")
+    assert both(cache) == [True, True]
+    assert told(cache, changed=[kb("1", NEAR)]) == 1
+    assert both(cache) == [True, False]
+
+
+def test_of_many_spans_the_oldest_are_taken_together_and_none_is_lost():
+    cache = opened()
+    told(cache, added=[kb("1", KEPT), kb("2", FAR)])
+    told(cache, removed=["1"])
+    answered(cache, kb("2", FAR))
+    told(cache, changed=[kb("1", NEAR)])
+    edited_in_two_steps(cache, MAX_SPANS + 5)
+    answered(cache, kb("2", FAR), question="What does the poem say?")
+    edited_in_two_steps(cache, 1)
+    assert both(cache) == [False, True]
+    assert len([grown for grown in cache._knowledge.growth if grown.kind == "added"]) <= MAX_SPANS + 1
 
 
 # Equal text keeps its answers, and is no identity.

@@ -11,7 +11,7 @@ from smartcache.storage.columns import from_column, to_column
 
 
 def write_knowledge(connection: sqlite3.Connection, knowledge: Knowledge, facts: Sequence[Fact]) -> None:
-    """Writes `facts`, and all else that `knowledge` has; inside a transaction."""
+    """Writes `facts`, what grew in their sources, and all else that `knowledge` has; inside a transaction."""
     rows = [(*map(to_column, (f.source, f.id, f.version)), f.content, f.gone_since) for f in facts]
     connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?)", rows)
     chunks = [(to_column(fact.source), to_column(fact.id)) for fact in facts]
@@ -20,8 +20,9 @@ def write_knowledge(connection: sqlite3.Connection, knowledge: Knowledge, facts:
     connection.executemany("INSERT OR REPLACE INTO heirs VALUES (?, ?, ?, ?)", heirs)
     replaced = [(to_column(source), at) for source, at in knowledge.replaced.items()]
     connection.executemany("INSERT OR REPLACE INTO replaced VALUES (?, ?)", replaced)
-    connection.execute("DELETE FROM growth")
-    spans = [(to_column(g.source), g.kind, g.since, g.until) for g in knowledge.growth]
+    sources = {fact.source for fact in facts}
+    connection.executemany("DELETE FROM growth WHERE source = ?", [(to_column(source),) for source in sources])
+    spans = [(to_column(g.source), g.kind, g.since, g.until) for g in knowledge.growth if g.source in sources]
     connection.executemany("INSERT INTO growth VALUES (?, ?, ?, ?)", spans)
     connection.execute("INSERT OR REPLACE INTO counters VALUES ('knowledge', ?)", (knowledge.sequence,))
 
