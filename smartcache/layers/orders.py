@@ -64,7 +64,10 @@ def plan_context(
     that comes twice is kept once, the first time.
     """
     _require(order, max_shift)
-    unique = list({chunk.ref: chunk for chunk in reversed(chunks)}.values())[::-1]
+    first: dict[ChunkRef, Chunk] = {}
+    for chunk in chunks:
+        first.setdefault(chunk.ref, chunk)
+    unique = list(first.values())
     numbers = {chunk.ref: number for number, chunk in enumerate(unique, start=1)}
     ordered = _ordered(unique, order, planned, _Guard(unique, max_shift), scope)
     if planned is None:

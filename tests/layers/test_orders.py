@@ -47,6 +47,12 @@ def test_citation_numbers_follow_the_chunk_and_not_its_place(order):
     assert plan.numbers == {C2.ref: 1, C0.ref: 2, C1.ref: 3}
 
 
+def test_a_chunk_that_comes_twice_keeps_its_first_place():
+    plan = plan_context([C2, C0, C1, C2], order="given", max_shift=0)
+    assert plan.chunks == (C2, C0, C1)
+    assert plan.numbers == {C2.ref: 1, C0.ref: 2, C1.ref: 3}
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_callers_list_and_scores_stay_as_they_are(order):
     chunks = [C2, C0, C2]
@@ -190,6 +196,7 @@ def test_what_is_forgotten_decides_nothing(forget):
 
 def test_a_cache_keeps_the_order_that_it_was_told():
     assert Asking(context=ContextOrder("given"))([C3, C0, C2]) == (C3, C0, C2)
+    assert Asking(context=ContextOrder("given"))([C3, C0, C3, C2]) == (C3, C0, C2)
     assert Asking(context=ContextOrder(max_shift=0))([C3, C0, C2]) == (C3, C0, C2)
 
 
