@@ -41,7 +41,7 @@ class Limits:
 
     def is_expired(self, entry: Entry) -> bool:
         seconds = lifetime_seconds(self.ttl_seconds, entry.dialogue.question)
-        return seconds is not None and self.clock() - entry.created_at >= seconds
+        return seconds is not None and not self.clock() - entry.created_at < seconds  # what no clock tells has expired
 
 
 @dataclass(frozen=True, slots=True)
