@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
 
-from smartcache.sameness import agree, content_of, moves
+from smartcache.sameness import agree, content_of, moves, told_apart_by
 from smartcache.types import Chunk, ChunkRef, KnowledgeUpdate
 
 
@@ -241,8 +241,8 @@ class Knowledge:
         gone = {(update.source, id) for id in update.removed | others}
         leaving = dict.fromkeys(sorted(gone - there.keys()))
         held = {key: known for key in (*leaving, *there) if (known := self._fact(*key)) and known.gone_since is None}
-        left = {key: fact.content for key, fact in held.items() if key in leaving or not self._has(there[key])}
-        arriving = {key: fact.content for key, fact in there.items() if not self._has(fact)}
+        left = {key: _text(fact) for key, fact in held.items() if key in leaving or not self._has(there[key])}
+        arriving = {key: _text(fact) for key, fact in there.items() if not self._has(fact)}
         return there, leaving | left, moves(left, arriving)
 
     def _has(self, fact: Fact) -> bool:
@@ -297,6 +297,10 @@ def _may_be_one(source: str, other: str) -> bool:
 
 def _key(ref: ChunkRef, update: KnowledgeUpdate) -> _Key:
     return ref.source or update.source, ref.id
+
+
+def _text(fact: Fact) -> str | None:
+    return told_apart_by(fact.version, fact.content)
 
 
 def _versions(update: KnowledgeUpdate) -> Iterator[Fact]:

@@ -376,6 +376,15 @@ def test_a_document_under_another_name_keeps_its_answers():
     assert cache.answer(ask(), FakeModel(), search=FakeSearch([kb("new.md", "house")])).served_by == "exact"
 
 
+def test_so_does_one_whose_version_is_no_hash_of_its_text_if_that_stayed():
+    for version, is_kept in (("page 7", True), ("page 8", False)):
+        cache = opened()
+        told(cache, added=[kb("old", "house", version="page 7"), kb("other", "house", version="page 9")])
+        answered(cache, kb("old", "house", version="page 7"))
+        told(cache, added=[kb("new", "house", version=version)], removed=["old"])
+        assert (cache.lookup(ask()) is not None) is is_kept
+
+
 def test_a_renamed_document_that_is_edited_or_removed_loses_them():
     for update in ({"changed": [kb("new.md", "castle")]}, {"removed": ["new.md"]}):
         cache = renamed()
