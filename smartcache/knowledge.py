@@ -16,7 +16,7 @@ class Verdict(Enum):
     """What the updates since say about something derived from documents."""
 
     CURRENT = "current"
-    RECHECK = "recheck"  # all it rests on is current; a search at hand should still say the same
+    RECHECK = "recheck"  # all it rests on is current; what a search finds may be other than was found
     DOUBTFUL = "doubtful"  # a chunk came in where it was searched: only a search can tell
     STALE = "stale"
 
@@ -174,16 +174,16 @@ class Knowledge:
             if not all(self._is_current(ref, contents.get(ref), basis.sequence) for ref in basis.evidence):
                 return Verdict.STALE
             is_compared = basis.checked is not None
-            if basis.checked and all(
-                self._is_current(ref, contents.get(ref), basis.sequence) for ref in basis.found or ()
-            ):
+            beside = (basis.found or frozenset()) - basis.evidence
+            is_found = all(self._is_current(ref, contents.get(ref), basis.sequence) for ref in beside)
+            if basis.checked and is_found:
                 basis = replace(basis, sequence=max(basis.sequence, basis.checked))
             own = basis.sources
             if self._grew(basis, ("added", "changed") if is_compared else ("added",), own) or (
                 basis.found == frozenset() and self._grew(basis, ("added",))
             ):
                 return Verdict.DOUBTFUL
-            recheck = basis.found is not None and self._grew(basis, ("added", "changed", "moved"))
+            recheck = basis.found is not None and (not is_found or self._grew(basis, ("added", "changed", "moved")))
             return Verdict.RECHECK if recheck else Verdict.CURRENT
 
     def confirms(self, basis: Basis, found: Iterable[Chunk]) -> bool:

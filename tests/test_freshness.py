@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from smartcache import KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn
+from smartcache import Answer, KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn
 from smartcache.knowledge import MAX_SPANS
 from smartcache.testing import BagOfWordsEmbedder, FakeModel, FakeSearch, TableEmbedder, chunk
 
@@ -146,9 +146,34 @@ def test_where_something_found_is_gone_what_lay_farther_may_be_found_now():
 
 
 def _resting_on(chunks, id):
-    from smartcache import Answer
-
     return Answer("A house.", evidence=frozenset(one.ref for one in chunks if one.ref.id == id))
+
+
+GONE = {
+    "removed": {"removed": ["1"]},
+    "changed": {"changed": [kb("1", "Another poem.")]},
+    "replaced": {"added": [kb("2", KEPT), kb("3", NEAR)], "replaces": True},
+}
+
+
+@pytest.mark.parametrize("update", GONE.values(), ids=GONE)
+def test_where_something_found_is_gone_a_search_at_hand_is_asked(update):
+    cache = opened()
+    told(cache, added=[kb("1", FAR), kb("2", KEPT), kb("3", NEAR)])
+    cache.answer(ask(), lambda *_: Answer("none", evidence=frozenset()), search=FakeSearch([kb("1", FAR)]))
+    told(cache, **update)
+    assert cache.lookup(ask()) is not None, "it rests on nothing, and nothing came in"
+    again = cache.answer(ask(), FakeModel(), search=(search := FakeSearch([kb("3", NEAR)])))
+    assert (again.served_by, len(search.queries)) == ("model", 1)
+
+
+def test_where_only_another_is_gone_it_is_not_asked():
+    cache = opened()
+    told(cache, added=[kb("1", FAR), kb("2", KEPT)])
+    cache.answer(ask(), lambda *_: Answer("none", evidence=frozenset()), search=FakeSearch([kb("1", FAR)]))
+    told(cache, removed=["2"])
+    again = cache.answer(ask(), FakeModel(), search=(search := FakeSearch([])))
+    assert (again.served_by, search.queries) == ("exact", [])
 
 
 def test_an_embedder_in_trouble_leaves_nothing_excused():
