@@ -60,6 +60,20 @@ def test_what_lies_as_near_as_the_weakest_ends_it():
     assert cache.lookup(ask()) is None
 
 
+@pytest.mark.parametrize(("text", "is_kept"), [(FAR, True), (NEAR, False)])
+def test_so_it_is_for_an_update_that_comes_just_after_an_answer_was_read(monkeypatch, text, is_kept):
+    cache = answered(opened(retrieval_similarity=ranked()), kb("1", KEPT))
+    by_key = cache._entries.by_key
+
+    def read_ahead_of_the_update(key):
+        entry = by_key(key)
+        told(cache, added=[kb("2", text)])
+        return entry
+
+    monkeypatch.setattr(cache._entries, "by_key", read_ahead_of_the_update)
+    assert (cache.lookup(ask()) is not None) is is_kept
+
+
 def test_one_near_chunk_among_far_ones_ends_it():
     cache = answered(opened(retrieval_similarity=ranked()), kb("1", KEPT))
     told(cache, added=[kb("2", FAR), kb("3", NEAR)])
