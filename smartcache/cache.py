@@ -144,8 +144,7 @@ class SmartCache(Upkeep):
 
     def _supported(self, hit: Hit, asked: Asked, search: object, may_search: bool) -> Path[Basis | None]:
         """What a hit rests on now; None where that changed, or where only a search could tell and there is none."""
-        basis = hit.entry.basis
-        verdict = self._knowledge.judge(basis)
+        basis, verdict = self._answers.judged(hit)
         if verdict is Verdict.CURRENT or (verdict is Verdict.RECHECK and not search):
             return basis
         if verdict is Verdict.STALE or not search or not may_search:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from smartcache.sameness import agree, content_of, moves
-from smartcache.stated import MAX_SPANS, Fact, Growth, Kind, Stated, of_one, widest
+from smartcache.sameness import agree, content_of, moves, told_apart_by
+from smartcache.stated import Fact, Growth, Kind, Stated, fewest, of_one
 from smartcache.types import Chunk, ChunkRef, KnowledgeUpdate
 
 
@@ -16,7 +16,7 @@ class Verdict(Enum):
     """What the updates since say about something derived from documents."""
 
     CURRENT = "current"
-    RECHECK = "recheck"  # all it rests on is current; a search at hand should still say the same
+    RECHECK = "recheck"  # all it rests on is current; what a search finds may be other than was found
     DOUBTFUL = "doubtful"  # a chunk came in where it was searched: only a search can tell
     STALE = "stale"
 
@@ -87,9 +87,9 @@ class Knowledge:
             arrived, changed = frozenset(moved.values()), frozenset(chunk.ref.id for chunk in update.changed)
             growth = dict[tuple[str, Kind], list[Growth]]()
             for key, fact in there.items():
-                if grown := self._grown(fact, sequence, key in arrived, fact.id in changed, update.replaces):
+                for grown in self._grown(fact, sequence, key in arrived, fact.id in changed, update.replaces):
                     place = (grown.source, grown.kind)
-                    growth[place] = widest([*growth.get(place, self._growth.get(place, ())), grown])
+                    growth[place] = fewest([*growth.get(place, self._growth.get(place, ())), grown])
             told = tuple(replace(fact, told=sequence) for fact in facts)
             spans = tuple(grown for known in growth.values() for grown in known)
             return Stated(sequence, told, spans, {update.source: sequence} if update.replaces else {})
@@ -139,8 +139,8 @@ class Knowledge:
                 self._facts.setdefault(fact.id, {})[fact.source] = fact
             for grown in growth:
                 known = self._growth.setdefault((grown.source, grown.kind), [])
-                self._growth[grown.source, grown.kind] = widest([*known, grown])
-                self._anywhere[grown.kind] = widest([*self._anywhere.get(grown.kind, ()), grown], MAX_SPANS)
+                self._growth[grown.source, grown.kind] = fewest([*known, grown])
+                self._anywhere[grown.kind] = fewest([*self._anywhere.get(grown.kind, ()), grown])
             for source, at in (replaced or {}).items():
                 self._replaced[source] = max(at, self._replaced.get(source, 0))
             self._sequence = max(sequence, self._sequence)
@@ -154,16 +154,16 @@ class Knowledge:
             if not all(self._is_current(ref, contents.get(ref), basis.sequence) for ref in basis.evidence):
                 return Verdict.STALE
             is_compared = basis.checked is not None
-            if basis.checked and all(
-                self._is_current(ref, contents.get(ref), basis.sequence) for ref in basis.found or ()
-            ):
+            beside = (basis.found or frozenset()) - basis.evidence
+            is_found = all(self._is_current(ref, contents.get(ref), basis.sequence) for ref in beside)
+            if basis.checked and is_found:
                 basis = replace(basis, sequence=max(basis.sequence, basis.checked))
             own = basis.sources
             if self._grew(basis, ("added", "changed") if is_compared else ("added",), own) or (
                 basis.found == frozenset() and self._grew(basis, ("added",))
             ):
                 return Verdict.DOUBTFUL
-            recheck = basis.found is not None and self._grew(basis, ("added", "changed", "moved"))
+            recheck = basis.found is not None and (not is_found or self._grew(basis, ("added", "changed", "moved")))
             return Verdict.RECHECK if recheck else Verdict.CURRENT
 
     def confirms(self, basis: Basis, found: Iterable[Chunk]) -> bool:
@@ -222,8 +222,8 @@ class Knowledge:
         gone = {(update.source, id) for id in update.removed | others}
         leaving = dict.fromkeys(sorted(gone - there.keys()))
         held = {key: known for key in (*leaving, *there) if (known := self._fact(*key)) and known.gone_since is None}
-        left = {key: fact.content for key, fact in held.items() if key in leaving or not self._has(there[key])}
-        arriving = {key: fact.content for key, fact in there.items() if not self._has(fact)}
+        left = {key: _text(fact) for key, fact in held.items() if key in leaving or not self._has(there[key])}
+        arriving = {key: _text(fact) for key, fact in there.items() if not self._has(fact)}
         return there, leaving | left, moves(left, arriving)
 
     def _has(self, fact: Fact) -> bool:
@@ -243,17 +243,24 @@ class Knowledge:
             return before
         return replace(fact, heirs=tuple(sorted(heirs.items())))
 
-    def _grown(self, fact: Fact, sequence: int, has_moved: bool, is_change: bool, replaces: bool) -> Growth | None:
-        """The growth that a fact means: text that came back as it was is new only to what was made without it."""
+    def _grown(
+        self, fact: Fact, sequence: int, has_moved: bool, is_told_changed: bool, replaces: bool
+    ) -> Iterator[Growth]:
+        """The growth that a fact means. Text that came back as it was is new only to what was made without it, and so
+        is an edit of what was gone: to a search made meanwhile it is an addition."""
         before = self._fact(fact.source, fact.id)
         if before and self._has(fact) and before.version == fact.version:
-            return None
+            return
         if self._has(fact) or has_moved:
-            return Growth(fact.source, "moved", 0, sequence)
+            yield Growth(fact.source, "moved", 0, sequence)
+            return
+        gone_since = before.gone_since if before else self._replaced.get(fact.source)
         came_back = before is not None and replace(before, gone_since=None).holds(fact.version, fact.content)
-        since = before.gone_since if came_back and before and before.gone_since else 0
-        is_change = is_change or bool(replaces and before and not came_back)
-        return Growth(fact.source, "changed" if is_change else "added", since, sequence)
+        is_edit = is_told_changed or bool(replaces and before and not gone_since)
+        if is_edit and not came_back:
+            yield Growth(fact.source, "changed", 0, sequence)
+        if gone_since or not is_edit:
+            yield Growth(fact.source, "added", (gone_since or 0) if came_back or is_edit else 0, sequence)
 
     def _gone(self, source: str, id: str, sequence: int) -> Fact:
         known = self._fact(source, id) or Fact(source, id, "", None)
@@ -272,6 +279,10 @@ def _may_be_one(source: str, other: str) -> bool:
 
 def _key(ref: ChunkRef, update: KnowledgeUpdate) -> _Key:
     return ref.source or update.source, ref.id
+
+
+def _text(fact: Fact) -> str | None:
+    return told_apart_by(fact.version, fact.content)
 
 
 def _versions(update: KnowledgeUpdate) -> Iterator[Fact]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from numbers import Real
 
 from smartcache.intents import INTENTS, intent_of
 
@@ -10,7 +11,8 @@ Lifetime = float | Mapping[str, float | None] | Callable[[str], float | None] | 
 
 
 def checked_lifetime(ttl_seconds: Lifetime) -> Lifetime:
-    """Raises ValueError for seconds that are not above 0, or an intent that there is none of."""
+    """Raises TypeError for what is no number of seconds, and ValueError for seconds that are not above 0, or an intent
+    that there is none of."""
     if not isinstance(ttl_seconds, Mapping):
         if not callable(ttl_seconds):
             _checked(ttl_seconds)
@@ -28,6 +30,8 @@ def lifetime_seconds(ttl_seconds: Lifetime, question: str) -> float | None:
 
 
 def _checked(seconds: float | None) -> float | None:
+    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, Real)):
+        raise TypeError(f"ttl_seconds is a number of seconds, or None for ever, not {seconds!r}")
     if seconds is not None and not seconds > 0:
         raise ValueError(f"ttl_seconds is above 0, or None for ever, not {seconds!r}")
     return seconds

@@ -21,7 +21,9 @@ class RetrievalSimilarity:
     compared with the whole query.
 
     With it, an addition leaves the answers that it lies too far from. Say it only of a search that is just so: one that
-    filters, reranks, mixes in keywords or spreads its results may find what lies farther.
+    filters, reranks, mixes in keywords or spreads its results may find what lies farther. What lies as near as the
+    farthest found counts as nearer; but where a search breaks such ties by id, a text that only moved to another id
+    may change what it finds, and a plain `lookup` serves its answers all the same.
     """
 
     embedder: Embedder

@@ -27,17 +27,23 @@ def agree(version: str, content: str | None, other_version: str, other_content: 
     return version == other_version and content.removeprefix(_OWN) == other_content.removeprefix(_OWN)
 
 
+def told_apart_by(version: str, content: str | None) -> str | None:
+    """What two chunks that `agree` by their texts have in common, and no others; None where the text was not seen."""
+    return content if content is None or content.startswith(_OWN) else f"{content} {version}"
+
+
 def moves(
     left: Mapping[tuple[str, str], str | None], arriving: Mapping[tuple[str, str], str | None]
 ) -> dict[tuple[str, str], tuple[str, str]]:
-    """Which text that left one chunk of a source arrived in which other, one for one, by (source, id)."""
+    """Which text that left one chunk of a source arrived in which other, one for one, by (source, id); each text as
+    what it is `told_apart_by`."""
     waiting: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for (source, id), content in sorted(arriving.items()):
-        if content and content.startswith(_OWN):
-            waiting.setdefault((source, content), []).append((source, id))
+    for (source, id), text in sorted(arriving.items()):
+        if text:
+            waiting.setdefault((source, text), []).append((source, id))
     found = {}
-    for (source, id), content in sorted(left.items()):
-        if (free := waiting.get((source, content or ""))) and free[0] != (source, id):
+    for (source, id), text in sorted(left.items()):
+        if (free := waiting.get((source, text or ""))) and free[0] != (source, id):
             found[source, id] = free.pop(0)
     return found
 

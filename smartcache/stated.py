@@ -8,7 +8,7 @@ from typing import Literal
 
 from smartcache.sameness import agree
 
-MAX_SPANS = 8  # of what came back, over all sources; of one source it is one
+MAX_SPANS = 64  # of text that was gone for a time, by kind: of one source, and of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,16 @@ def of_one(known: Mapping[str, Fact], source: str) -> Iterable[Fact]:
     return [fact for fact in (own, None if own and any and 0 < own.told >= any.told else any) if fact]
 
 
-def widest(known: list[Growth], exact: int = 0) -> list[Growth]:
-    """The same growth in a span for what is new to all, and those for what is new only to what was made since: the
-    `exact` newest as they are, and one for all before."""
-    ever = [grown for grown in known if grown.since == 0]
-    since = sorted({grown for grown in known if grown.since > 0}, key=lambda grown: (grown.until, grown.since))
-    newest = max(ever, key=lambda grown: grown.until, default=None)
-    older, since = since[: max(0, len(since) - exact)], since[max(0, len(since) - exact) :]
-    union = older and replace(older[0], since=min(g.since for g in older), until=max(g.until for g in older))
-    return [grown for grown in (newest, union, *since) if grown]
+def fewest(known: list[Growth]) -> list[Growth]:
+    """The same growth in few spans: what is new to all, and what is new only to what was made since. Of more than
+    `MAX_SPANS` of these, the oldest are taken together."""
+    ever = max((grown for grown in known if grown.since == 0), key=lambda grown: grown.until, default=None)
+    spans = list[Growth]()
+    for grown in sorted((g for g in known if g.since and not (ever and g.until <= ever.until)), key=lambda g: g.since):
+        if spans and grown.since <= spans[-1].until:
+            spans[-1] = replace(spans[-1], until=max(grown.until, spans[-1].until))
+        else:
+            spans.append(grown)
+    if surplus := max(0, len(spans) - MAX_SPANS):
+        spans = [replace(spans[0], until=spans[surplus].until), *spans[surplus + 1 :]]
+    return [*([ever] if ever else []), *spans]

@@ -128,6 +128,8 @@ class Answer:
 class KnowledgeUpdate:
     """What changed in one source: chunks that are new, chunks whose content is another one now, ids that are gone.
 
+    An id told as changed that no update spoke of before is taken for an edit of what was there all the time: an answer
+    that does not rest on it stays. New text under an id that updates told was gone is an addition, however it is told.
     With `replaces`, what is added is all that the source holds: see `replace`.
     """
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from smartcache import KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn, reach
+from smartcache import Answer, KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn, reach
+from smartcache.stated import MAX_SPANS, Growth, fewest
 from smartcache.testing import BagOfWordsEmbedder, FakeModel, FakeSearch, TableEmbedder, chunk
 
 QUESTION = "Which buildings are there?"
@@ -57,6 +58,20 @@ def test_what_lies_as_near_as_the_weakest_ends_it():
     cache = answered(opened(retrieval_similarity=ranked(embedder=embedder)), kb("1", KEPT))
     told(cache, added=[kb("2", NEAR)])
     assert cache.lookup(ask()) is None
+
+
+@pytest.mark.parametrize(("text", "is_kept"), [(FAR, True), (NEAR, False)])
+def test_so_it_is_for_an_update_that_comes_just_after_an_answer_was_read(monkeypatch, text, is_kept):
+    cache = answered(opened(retrieval_similarity=ranked()), kb("1", KEPT))
+    by_key = cache._entries.by_key
+
+    def read_ahead_of_the_update(key):
+        entry = by_key(key)
+        told(cache, added=[kb("2", text)])
+        return entry
+
+    monkeypatch.setattr(cache._entries, "by_key", read_ahead_of_the_update)
+    assert (cache.lookup(ask()) is not None) is is_kept
 
 
 def test_one_near_chunk_among_far_ones_ends_it():
@@ -168,9 +183,34 @@ def test_where_something_found_is_gone_what_lay_farther_may_be_found_now():
 
 
 def _resting_on(chunks, id):
-    from smartcache import Answer
-
     return Answer("A house.", evidence=frozenset(one.ref for one in chunks if one.ref.id == id))
+
+
+GONE = {
+    "removed": {"removed": ["1"]},
+    "changed": {"changed": [kb("1", "Another poem.")]},
+    "replaced": {"added": [kb("2", KEPT), kb("3", NEAR)], "replaces": True},
+}
+
+
+@pytest.mark.parametrize("update", GONE.values(), ids=GONE)
+def test_where_something_found_is_gone_a_search_at_hand_is_asked(update):
+    cache = opened()
+    told(cache, added=[kb("1", FAR), kb("2", KEPT), kb("3", NEAR)])
+    cache.answer(ask(), lambda *_: Answer("none", evidence=frozenset()), search=FakeSearch([kb("1", FAR)]))
+    told(cache, **update)
+    assert cache.lookup(ask()) is not None, "it rests on nothing, and nothing came in"
+    again = cache.answer(ask(), FakeModel(), search=(search := FakeSearch([kb("3", NEAR)])))
+    assert (again.served_by, len(search.queries)) == ("model", 1)
+
+
+def test_where_only_another_is_gone_it_is_not_asked():
+    cache = opened()
+    told(cache, added=[kb("1", FAR), kb("2", KEPT)])
+    cache.answer(ask(), lambda *_: Answer("none", evidence=frozenset()), search=FakeSearch([kb("1", FAR)]))
+    told(cache, removed=["2"])
+    again = cache.answer(ask(), FakeModel(), search=(search := FakeSearch([])))
+    assert (again.served_by, search.queries) == ("exact", [])
 
 
 def test_an_embedder_in_trouble_leaves_nothing_excused():
@@ -273,6 +313,101 @@ def test_a_chunk_of_another_source_has_no_place_in_a_set():
         KnowledgeUpdate.replace("kb", [chunk("1", "house", source="other")])
 
 
+# Text in a place where there was none is an addition, whatever the place was called.
+
+REUSED = {
+    "replace": KnowledgeUpdate.replace("kb", [kb("1", NEAR), kb("2", FAR)]),
+    "added": KnowledgeUpdate(added=[kb("1", NEAR)], source="kb"),
+    "changed": KnowledgeUpdate(changed=[kb("1", NEAR)], source="kb"),
+}
+EDITED = {
+    "replace": KnowledgeUpdate.replace("kb", [kb("1", NEAR), kb("2", FAR)]),
+    "changed": KnowledgeUpdate(changed=[kb("1", NEAR)], source="kb"),
+}
+
+
+def without_and_on_another(cache: SmartCache) -> SmartCache:
+    """Answers that rest on nothing found, and on chunk 2."""
+    return answered(answered(cache), kb("2", FAR), question="What does the poem say?")
+
+
+def both(cache: SmartCache) -> list[bool]:
+    return [cache.lookup(ask(question)) is not None for question in (QUESTION, "What does the poem say?")]
+
+
+@pytest.mark.parametrize("update", REUSED.values(), ids=REUSED)
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_new_text_under_an_id_that_was_gone_is_an_addition(tmp_path, update, is_restarted):
+    cache = opened(tmp_path / "c.db")
+    told(cache, added=[kb("1", KEPT), kb("2", FAR)])
+    told(cache, removed=["1"])
+    without_and_on_another(cache)
+    assert both(cache) == [True, True]
+    if is_restarted:
+        cache.close()
+        cache = opened(tmp_path / "c.db")
+    assert cache.update_knowledge(update) == 2
+    assert both(cache) == [False, False]
+
+
+@pytest.mark.parametrize("update", EDITED.values(), ids=EDITED)
+def test_new_text_under_an_id_that_is_there_is_an_edit(update):
+    cache = opened()
+    told(cache, added=[kb("1", KEPT), kb("2", FAR)])
+    without_and_on_another(cache)
+    assert cache.update_knowledge(update) == 0, "nothing rests on it"
+    assert both(cache) == [True, True]
+
+
+def test_an_id_that_no_update_spoke_of_is_one_that_was_there():
+    cache = without_and_on_another(opened())
+    assert told(cache, changed=[kb("1", NEAR)]) == 0
+    assert both(cache) == [True, True]
+
+
+def test_after_a_whole_set_was_told_it_is_one_that_was_not():
+    cache = opened()
+    cache.update_knowledge(KnowledgeUpdate.replace("kb", [kb("2", FAR)]))
+    without_and_on_another(cache)
+    assert told(cache, changed=[kb("1", NEAR)]) == 2
+    assert both(cache) == [False, False]
+
+
+def edited_in_two_steps(cache: SmartCache, times: int) -> None:
+    """As a watch tells an edit: gone before the store changes, and then there with its new text."""
+    for number in range(times):
+        told(cache, removed=["1"])
+        told(cache, changed=[kb("1", f"edited {number}")])
+
+
+def test_an_edit_told_in_two_steps_is_an_addition_only_to_what_was_searched_in_between():
+    cache = opened()
+    told(cache, added=[kb("1", KEPT), kb("2", FAR)])
+    edited_in_two_steps(cache, 3)
+    answered(cache, kb("2", FAR))
+    edited_in_two_steps(cache, 3)
+    told(cache, removed=["1"])
+    answered(cache, kb("2", FAR), question="What does the poem say?")
+    assert both(cache) == [True, True]
+    assert told(cache, changed=[kb("1", NEAR)]) == 1
+    assert both(cache) == [True, False]
+
+
+def test_of_many_spans_the_oldest_are_taken_together_and_none_is_lost():
+    cache = opened()
+    told(cache, added=[kb("1", KEPT), kb("2", FAR)])
+    told(cache, removed=["1"])
+    answered(cache, kb("2", FAR))
+    told(cache, changed=[kb("1", NEAR)])
+    edited_in_two_steps(cache, MAX_SPANS + 5)
+    answered(cache, kb("2", FAR), question="What does the poem say?")
+    edited_in_two_steps(cache, 1)
+    assert both(cache) == [False, True]
+    spans = [Growth("kb", "added", 2 * number, 2 * number + 1) for number in range(1, MAX_SPANS + 6)]
+    assert len(fewest(spans)) == MAX_SPANS
+    assert fewest(fewest(spans)[1:]) == spans[6:]
+
+
 # Equal text keeps its answers, and is no identity.
 
 LAID_OUT = "# Buildings\n\nA  house,   and a garage.  \n\n\n- one\n- two\n"
@@ -343,6 +478,15 @@ def test_a_document_under_another_name_keeps_its_answers():
     cache = renamed()
     assert cache.lookup(ask()) is not None
     assert cache.answer(ask(), FakeModel(), search=FakeSearch([kb("new.md", "house")])).served_by == "exact"
+
+
+def test_so_does_one_whose_version_is_no_hash_of_its_text_if_that_stayed():
+    for version, is_kept in (("page 7", True), ("page 8", False)):
+        cache = opened()
+        told(cache, added=[kb("old", "house", version="page 7"), kb("other", "house", version="page 9")])
+        answered(cache, kb("old", "house", version="page 7"))
+        told(cache, added=[kb("new", "house", version=version)], removed=["old"])
+        assert (cache.lookup(ask()) is not None) is is_kept
 
 
 def test_a_renamed_document_that_is_edited_or_removed_loses_them():

@@ -46,6 +46,20 @@ def test_no_time_at_all_is_refused(ttl_seconds):
         SmartCache.open(mode="exact", ttl_seconds=ttl_seconds)
 
 
+@pytest.mark.parametrize("ttl_seconds", [True, "5", {"code": False}])
+def test_a_time_is_a_number(ttl_seconds):
+    with pytest.raises(TypeError, match="ttl_seconds is a number of seconds"):
+        SmartCache.open(mode="exact", ttl_seconds=ttl_seconds)
+
+
+def test_a_clock_that_tells_no_time_serves_nothing_that_expires():
+    for ttl_seconds, is_served in ((5.0, False), (None, True)):
+        cache = SmartCache.open(mode="exact", ttl_seconds=ttl_seconds, clock=(clock := FakeClock()))
+        cache.store(ask(CODE), Answer("x"))
+        clock.seconds = float("nan")
+        assert (cache.lookup(ask(CODE)) is not None) is is_served
+
+
 def test_a_function_that_gives_no_time_at_all_is_told_as_trouble_and_serves_nothing():
     cache = SmartCache.open(mode="exact", ttl_seconds=lambda question: 0)
     cache.store(ask(CODE), Answer("x"))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from smartcache import Chunk, ChunkRef, Embedder, KnowledgeUpdate, SmartCacheError
 from smartcache.command.sections import passages
 from smartcache.keys import content_version
+from smartcache.sameness import content_of
 
 SUFFIXES = (".md", ".markdown", ".txt")
 MAX_PASSAGE_TOKENS = 200
@@ -36,9 +37,10 @@ class NoDocuments(SmartCacheError, ValueError):
 class Documents:
     """The passages of all text files below `folder`, hidden ones apart.
 
-    A passage is a `Chunk` with the id `path/in/folder.md#heading`, and as version a hash of its words: white space is
-    no change. Raises FileNotFoundError or NotADirectoryError where there is no folder, UnreadableDocument for a file
-    that is not UTF-8 text, and NoDocuments where nothing is left to search.
+    A passage is a `Chunk` with the id `path/in/folder.md#heading`, and as version a hash of its text; what of it is a
+    change and what only layout is told as the cache tells it. Raises FileNotFoundError or NotADirectoryError where
+    there is no folder, UnreadableDocument for a file that is not UTF-8 text, and NoDocuments where nothing is left to
+    search.
     """
 
     def __init__(self, folder: str | Path, embedder: Embedder, *, source: str | None = None) -> None:
@@ -85,9 +87,9 @@ class Documents:
         chunks = {chunk.ref.id: chunk for name in sorted(files) for chunk in files[name].chunks}
         before = self._chunks
         added = [chunk for key, chunk in chunks.items() if key not in before]
-        changed = [c for key, c in chunks.items() if key in before and c.ref.version != before[key].ref.version]
+        changed = [c for key, c in chunks.items() if key in before and content_of(c) != content_of(before[key])]
         removed = before.keys() - chunks.keys()
-        self._embed(added + changed)
+        self._embed(list(chunks.values()))
         self._files, self._chunks = files, chunks
         self._forget_unused_vectors()
         if not added and not changed and not removed:
@@ -106,7 +108,7 @@ class Documents:
         stamp, text = _text(path)
         found = passages(text, count_tokens=self._embedder.count_tokens, max_tokens=self._max_tokens)
         chunks = tuple(
-            Chunk(ChunkRef(f"{name}#{passage.slug}", _version(passage.text), self.source), passage.text)
+            Chunk(ChunkRef(f"{name}#{passage.slug}", content_version(passage.text), self.source), passage.text)
             for passage in found
         )
         return _File(stamp, read_at, chunks)
@@ -171,10 +173,6 @@ def _text(path: Path) -> tuple[tuple[int, int, int], str]:
 def _stamp(path: Path) -> tuple[int, int, int]:
     status = path.stat()
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size
-
-
-def _version(text: str) -> str:
-    return content_version(" ".join(text.split()))
 
 
 def printable(name: str) -> str:

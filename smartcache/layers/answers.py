@@ -43,7 +43,7 @@ class Limits:
 
     def is_expired(self, entry: Entry) -> bool:
         seconds = lifetime_seconds(self.ttl_seconds, entry.dialogue.question)
-        return seconds is not None and self.clock() - entry.created_at >= seconds
+        return seconds is not None and not self.clock() - entry.created_at < seconds  # what no clock tells has expired
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,17 @@ class AnswerLayer:
     def refresh(self) -> None:
         """Takes in what other processes know by now."""
         self._entries.refresh_knowledge(self._knowledge)
+
+    def judged(self, hit: Hit) -> tuple[Basis, Verdict]:
+        """What a hit rests on, and whether it may be served. What was compared with an update that came in since the
+        hit was read is read again, after that update: it may have left the hit as it was."""
+        basis = hit.entry.basis
+        while (verdict := self._knowledge.judge(basis)) is Verdict.DOUBTFUL and basis.checked is not None:
+            entry = self._entries.by_id(hit.entry.id)  # waits for an update under way
+            if entry is None or entry.basis == basis:
+                break
+            basis = entry.basis
+        return basis, verdict
 
     def store(self, asked: Asked, answer: Answer, basis: Basis, found: Sequence[Chunk] | None = None) -> bool:
         """Keeps an answer that ended well and rests on what is still so, and on what was `found`. Otherwise False, and

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Literal, get_args
 
 from smartcache.layers.planned import Held, PlannedContexts, Tokens, key_of
@@ -66,7 +67,10 @@ def plan_context(
     that comes twice is kept once, the first time.
     """
     _require(order, max_shift)
-    unique = list({chunk.ref: chunk for chunk in reversed(chunks)}.values())[::-1]
+    first: dict[ChunkRef, Chunk] = {}
+    for chunk in chunks:
+        first.setdefault(chunk.ref, chunk)
+    unique = list(first.values())
     numbers = {chunk.ref: number for number, chunk in enumerate(unique, start=1)}
     ordered = _ordered(unique, order, planned, _Guard(unique, max_shift), scope)
     if planned is None:
@@ -89,6 +93,14 @@ class _Guard:
         left = (rank for rank, chunk in enumerate(self._given) if chunk.ref not in placed)
         return all(place <= rank + self._max_shift for place, rank in enumerate(left, start=len(begin)))
 
+    def latest(self, left: Sequence[int]) -> int:
+        """Of the ranks not placed yet, ascending, up to which the next may be taken: none from behind one that cannot
+        wait any more."""
+        if self._max_shift is None:
+            return len(self._given)
+        placed = len(self._given) - len(left)
+        return next((rank for place, rank in enumerate(left, placed) if place >= rank + self._max_shift), left[-1])
+
 
 def _ordered(
     given: Sequence[Chunk], order: Order, planned: PlannedContexts | None, guard: _Guard, scope: str
@@ -102,16 +114,21 @@ def _ordered(
     if planned is not None and order == "cache-aware":
         begin = planned.longest(given, scope=scope, allows=guard.allows)
     placed, taken = list(begin), {chunk.ref for chunk in begin}
-    rest = [chunk for chunk in given if chunk.ref not in taken]
-    rest.sort(key=lambda chunk: (-uses[chunk.ref], key_of(chunk)))
+    left = [rank for rank, chunk in enumerate(given) if chunk.ref not in taken]
+    rest = sorted(left, key=lambda rank: (-uses[given[rank].ref], key_of(given[rank])))
     while rest:
-        placed.append(next(chunk for chunk in rest if guard.allows([*placed, chunk])))
-        rest.remove(placed[-1])
+        latest = guard.latest(left)
+        rank = next(rank for rank in rest if rank <= latest)
+        placed.append(given[rank])
+        rest.remove(rank)
+        left.remove(rank)
     return tuple(placed)
 
 
 def _require(order: object, max_shift: int | None) -> None:
     if order not in (known := get_args(Order)):
         raise ValueError(f"unknown order {order!r}: use one of {', '.join(map(repr, known))}")
+    if max_shift is not None and (isinstance(max_shift, bool) or not isinstance(max_shift, Integral)):
+        raise TypeError(f"max_shift is {max_shift!r}: it must be a whole number of places, or None for no bound")
     if max_shift is not None and max_shift < 0:
         raise ValueError(f"max_shift is {max_shift!r}: it must be 0 or more, or None for no bound")

@@ -251,10 +251,11 @@ class LocalModel:
         return sum(self._decoder.warm(tokens, scope) for tokens in read)
 
     def forget(self, prefix: Prompt | None = None, *, scope: str = "", chunks: Sequence[str] = ()) -> int:
-        """Delete the state of all texts whose tokens begin with those of `prefix`, or without one of all, that was
-        computed in `scope`, and of what led to nothing else: here, in the lower tiers, and what is under way. A
-        conversation that ends in an answer is forgotten with all answers to the same. `chunks`: also what is kept of
-        these alone, for `reuse="blend"`. How many tokens lost their state in memory."""
+        """Delete the state of all texts that begin with `prefix`, or without one of all, that was computed in `scope`,
+        and of what led to nothing else: here, in the lower tiers, and what is under way. Never less; more where a token
+        may reach over the prefix's end: then all that shares what is before it, which a prefix of one word may have in
+        common with all. A conversation that ends in an answer is forgotten with all answers to the same. `chunks`: also
+        what is kept of these alone, for `reuse="blend"`. How many tokens lost their state in memory."""
         own, tokens = _require_scope(scope), [] if prefix is None else self._tokens.asked(prefix)
         blend = self._tokens.blend(tokens, "blend", chunks, 0)
         alone = blend.alone(tokens) if blend else []

@@ -55,12 +55,28 @@ class Tokens:
         return one[: next(at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1])]
 
     def asked(self, prompt: Prompt) -> list[int]:
-        """What the answer that a conversation ends with came after; of any other prompt, what later ones begin with."""
+        """What the answer that a conversation ends with came after; of any other prompt, what all begin with that go on
+        from it."""
+        if isinstance(prompt, str):
+            return self._certain(prompt)
         tokens = self.beginning(prompt)
-        if isinstance(prompt, str) or len(prompt) < 2 or prompt[-1].role != "assistant":
+        if len(prompt) < 2 or prompt[-1].role != "assistant":
             return tokens
         asked = self.of(prompt[:-1])  # some templates open a thought there that they leave out of what is past
         return asked[: shared_length(asked, tokens)]
+
+    def _certain(self, text: str) -> list[int]:
+        """The first tokens of every text that begins with `text`: up to the last place that no token could lie across,
+        whatever follows."""
+        tokens = self.of(text)
+        with self._lock:
+            words, vocabulary = self._tokenizer.convert_ids_to_tokens(tokens), self._tokenizer.get_vocab()
+        written = "".join(words)
+        for count in range(len(tokens), 0, -1):
+            at = sum(map(len, words[:count]))
+            if not any(_lies_across(word, written, at) for word in vocabulary):
+                return tokens[:count]
+        return []
 
     def decode(self, tokens: Sequence[int]) -> str:
         with self._lock:
@@ -129,6 +145,14 @@ def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> fr
     configured = getattr(model.generation_config, "eos_token_id", None)
     ids = configured if isinstance(configured, list) else [configured]
     return frozenset(int(end) for end in [*ids, tokenizer.eos_token_id] if end is not None)
+
+
+def _lies_across(word: str, text: str, at: int) -> bool:
+    """Whether a token could begin in `text` before `at`, and end after it or where nothing is known any more."""
+    return any(
+        text.endswith(word[:begun], 0, at) and word.startswith(text[at : at + len(word) - begun], begun)
+        for begun in range(1, len(word))
+    )
 
 
 def _overlap(text: str, stop: str) -> int:

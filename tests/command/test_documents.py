@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from smartcache import KnowledgeUpdate, Request, SmartCache, Turn
 from smartcache.command.documents import Documents, NoDocuments, NoFolder, UnreadableDocument
-from smartcache.testing import BagOfWordsEmbedder
+from smartcache.testing import BagOfWordsEmbedder, FakeModel
 
 GUIDE = "# Guide\n\nHello.\n\n## Setup\n\nPlug it in.\n\n## Reset\n\nPress the button for ten seconds.\n"
 
@@ -116,6 +118,29 @@ def test_white_space_is_no_change(folder: Path, documents: Documents) -> None:
     assert documents.refresh() is None
 
 
+SETTINGS = "# Config\n\n```yaml\nuser:\n  admin: true\n```\n"
+
+
+@pytest.mark.parametrize(
+    "after", [SETTINGS.replace("  admin", "admin"), SETTINGS.replace("user:\n  admin", "user: admin")]
+)
+def test_white_space_that_may_mean_something_is_a_change(
+    tmp_path: Path, embedder: BagOfWordsEmbedder, after: str
+) -> None:
+    (tmp_path / "config.md").write_text(SETTINGS, encoding="utf-8")
+    documents = Documents(tmp_path, embedder)
+    (tmp_path / "config.md").write_text(after, encoding="utf-8")
+    update = documents.refresh()
+    assert update is not None
+    assert [chunk.ref.id for chunk in update.changed] == ["config.md#config"]
+
+
+def test_text_that_was_laid_out_anew_is_found_as_it_is_now(folder: Path, documents: Documents) -> None:
+    (folder / "notes.txt").write_text("The office  opens at nine.", encoding="utf-8")
+    assert documents.refresh() is None
+    assert documents.search("office opens at nine")[0].text == "The office  opens at nine."
+
+
 def test_an_edit_of_equal_length_right_after_reading_is_noticed(folder: Path, documents: Documents) -> None:
     before = (folder / "notes.txt").stat()
     (folder / "notes.txt").write_text("The office opens at five.", encoding="utf-8")
@@ -148,6 +173,57 @@ def test_a_renamed_file_is_another_document(folder: Path, documents: Documents) 
     assert update is not None
     assert [chunk.ref.id for chunk in update.added] == ["hours.txt#text"]
     assert update.removed == {"notes.txt#text"}
+
+
+BUTTON = Request([Turn("user", "For how long do I press the button?")])
+
+
+@pytest.fixture
+def answered(documents: Documents) -> SmartCache:
+    """An answer from the guide alone."""
+    cache = SmartCache.open(mode="exact", strict=True)
+    cache.update_knowledge(KnowledgeUpdate.replace("handbook", documents.chunks))
+    cache.answer(BUTTON, FakeModel(), search=lambda query: documents.search("press the button", 1))
+    return cache
+
+
+def renamed(folder: Path) -> None:
+    (folder / "guide.md").rename(folder / "manual.md")
+
+
+def swapped(folder: Path) -> None:
+    (folder / "guide.md").write_text("# Guide\n\nAnother.\n\n## Reset\n\nNever do.\n", encoding="utf-8")
+    (folder / "second.md").write_text(GUIDE, encoding="utf-8")
+
+
+@pytest.mark.parametrize("change", [renamed, swapped])
+def test_a_text_that_is_in_another_file_now_keeps_its_answers(
+    folder: Path, documents: Documents, answered: SmartCache, change: Callable[[Path], None]
+) -> None:
+    (folder / "second.md").write_text("# Guide\n\nAnother.\n\n## Reset\n\nNever do.\n", encoding="utf-8")
+    told = documents.refresh()
+    assert told is not None
+    answered.update_knowledge(told)
+    again = answered.answer(BUTTON, FakeModel(), search=lambda query: documents.search("press the button", 1))
+    assert again.is_hit
+    change(folder)
+    told = documents.refresh()
+    assert told is not None
+    assert answered.update_knowledge(told) == 0
+    assert answered.lookup(BUTTON) is not None
+    again = answered.answer(BUTTON, FakeModel(), search=lambda query: documents.search("press the button", 1))
+    assert again.is_hit
+
+
+def test_a_text_that_was_edited_in_another_file_does_not(
+    folder: Path, documents: Documents, answered: SmartCache
+) -> None:
+    renamed(folder)
+    (folder / "manual.md").write_text(GUIDE.replace("ten", "six"), encoding="utf-8")
+    told = documents.refresh()
+    assert told is not None
+    assert answered.update_knowledge(told) == 1
+    assert answered.lookup(BUTTON) is None
 
 
 def test_only_new_texts_are_embedded(folder: Path, documents: Documents, embedder: BagOfWordsEmbedder) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smartcache import ContextOrder, PlannedContexts, Request, SmartCache, Turn, plan_context
+from smartcache import Chunk, ChunkRef, ContextOrder, PlannedContexts, Request, SmartCache, Turn, plan_context
 from smartcache.layers.prompts import TokenCounts
 from smartcache.testing import FakeModel, FakeSearch, chunk
 
@@ -45,6 +45,12 @@ def test_each_chunk_is_in_the_plan_once(chunks, order, max_shift):
 @pytest.mark.parametrize("order", ORDERS)
 def test_citation_numbers_follow_the_chunk_and_not_its_place(order):
     plan = plan_context([C2, C0, C0, C1], order=order, planned=planned([C1, C0]))
+    assert plan.numbers == {C2.ref: 1, C0.ref: 2, C1.ref: 3}
+
+
+def test_a_chunk_that_comes_twice_keeps_its_first_place():
+    plan = plan_context([C2, C0, C1, C2], order="given", max_shift=0)
+    assert plan.chunks == (C2, C0, C1)
     assert plan.numbers == {C2.ref: 1, C0.ref: 2, C1.ref: 3}
 
 
@@ -116,6 +122,40 @@ def test_no_chunk_moves_back_further_than_is_allowed(shuffled, order, max_shift,
     assert all(place <= shuffled.index(one) + max_shift for place, one in enumerate(plan.chunks))
 
 
+@given(st.permutations(CHUNKS), st.integers(0, 4))
+def test_within_the_bound_each_place_has_the_first_by_hash_that_leaves_room_for_the_others(shuffled, max_shift):
+    def leaves_room(begin):
+        left = [rank for rank, one in enumerate(shuffled) if one not in begin]
+        return all(place <= rank + max_shift for place, rank in enumerate(left, len(begin)))
+
+    expected = list[Chunk]()
+    while len(expected) < len(shuffled):
+        left = [one for one in by_hash(shuffled) if one not in expected]
+        expected.append(next(one for one in left if leaves_room([*expected, one])))
+    assert list(plan_context(shuffled, order="hash", max_shift=max_shift).chunks) == expected
+
+
+class Counted(ChunkRef):
+    """A reference that counts how often it is looked up, and so how often it is compared."""
+
+    looked_up = 0
+
+    def __hash__(self):
+        Counted.looked_up += 1
+        return super().__hash__()
+
+
+def looked_up(count):
+    refs = [Counted(str(number), "1") for number in range(count)]
+    Counted.looked_up = 0
+    plan_context([Chunk(ref, "text") for ref in refs], order="hash", max_shift=count // 2)
+    return Counted.looked_up
+
+
+def test_the_work_of_a_bound_does_not_grow_with_the_cube_of_the_chunks():
+    assert looked_up(80) < 5 * looked_up(20)
+
+
 def test_without_any_shift_the_order_given_is_kept():
     assert plan_context([C3, C1, C2], max_shift=0, planned=planned([C1, C2])).chunks == (C3, C1, C2)
 
@@ -146,9 +186,13 @@ def test_an_unknown_order_is_refused(make):
 @pytest.mark.parametrize(
     "make", [lambda shift: plan_context(CHUNKS, max_shift=shift), lambda shift: ContextOrder(max_shift=shift)]
 )
-def test_a_negative_shift_is_refused(make):
+def test_a_shift_is_a_whole_number_of_places(make):
     with pytest.raises(ValueError, match="must be 0 or more"):
         make(-1)
+    for wrong in (1.5, float("nan"), True, "2"):
+        with pytest.raises(TypeError, match="a whole number of places"):
+            make(wrong)
+    assert make(2) is not None
 
 
 class Asking:
@@ -191,6 +235,7 @@ def test_what_is_forgotten_decides_nothing(forget):
 
 def test_a_cache_keeps_the_order_that_it_was_told():
     assert Asking(context=ContextOrder("given"))([C3, C0, C2]) == (C3, C0, C2)
+    assert Asking(context=ContextOrder("given"))([C3, C0, C3, C2]) == (C3, C0, C2)
     assert Asking(context=ContextOrder(max_shift=0))([C3, C0, C2]) == (C3, C0, C2)
 
 

@@ -152,6 +152,30 @@ def test_only_what_begins_so_is_forgotten(local_model: MakeModel) -> None:
     assert [known(model, prompt) for prompt in ("the quick", "the lazy", "a dog")] == [4, 8, 5]
 
 
+@pytest.mark.parametrize("kind", ["llama", "sliding"])
+@pytest.mark.parametrize(
+    ("merge", "prefix"),
+    [((" ", "q"), "the "), (("q", "u"), "the q"), (("e", " "), "the"), (("u", "i"), "the qu"), (("x", "y"), "the ")],
+)
+def test_what_begins_with_a_text_is_forgotten_where_a_token_reaches_over_its_end(
+    network: Any, letter_tokenizer: Any, tmp_path: Path, kind: str, merge: tuple[str, str], prefix: str
+) -> None:
+    model = LocalModel(network(kind), letter_tokenizer(merge), prefix_cache=on_disk(tmp_path))
+    for prompt in ("the quick", "a dog"):
+        model.generate(prompt, max_new_tokens=1)
+    model.prefix_cache.flush()
+    model.forget(prefix)
+    assert model.generate("the quick", max_new_tokens=1).cached_tokens == 0
+    assert model.generate("a dog", max_new_tokens=1).cached_tokens > 0
+
+
+def test_a_token_that_cannot_follow_takes_nothing_else_along(network: Any, letter_tokenizer: Any) -> None:
+    model = LocalModel(network(), letter_tokenizer((" ", "q"), ("q", "u")), prefix_cache=PrefixCache(10**8))
+    model.warm(["the dog", "the lazy"])
+    model.forget("the d")
+    assert [known(model, prompt) for prompt in ("the dog", "the lazy")] == [4, 8]
+
+
 TEMPLATE = (
     "{% for m in messages %}{{ m['role'] }} {{ m['content'] }}.{% endfor %}"
     "{% if add_generation_prompt %}assistant {% endif %}"
