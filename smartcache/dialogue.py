@@ -16,7 +16,7 @@ from smartcache.keys import canonical, digest
 from smartcache.politeness import plainly
 from smartcache.repair import mended
 from smartcache.stems import stem
-from smartcache.telling import QUESTION, stated
+from smartcache.telling import asks_something, stated
 from smartcache.types import Request, Turn
 from smartcache.word_classes import AUXILIARIES, AYES, FIRST_PERSON, NOES, ORDINALS, SECOND_PERSON
 from smartcache.wording import ANAPHORA, CHINESE_ANAPHORA, ELLIPTIC_START, NOT_ANAPHORA, one_of
@@ -74,7 +74,7 @@ class Dialogue:
 
     def _tells(self, text: str) -> bool:
         known = self._read(text)
-        return bool(known.content or known.hard or known.negations)
+        return bool(known.content or known.hard or known.negations or known.states_a_side)
 
     def _read(self, text: str) -> Facts:
         if text not in self._known:
@@ -128,13 +128,13 @@ class Dialogue:
         return any(
             self._read(text).content or _REPLY.match(text)
             for role, text in self.history
-            if role == "user" and not _asks(text)
+            if role == "user" and _tells_a_case(text)
         )
 
     @cached_property
     def told_facts(self) -> Facts:
         """The facts of all that the user told before, and did not ask."""
-        return self.facts_of(*(text for role, text in self.history if role == "user" and not _asks(text)))
+        return self.facts_of(*(text for role, text in self.history if role == "user" and _tells_a_case(text)))
 
     @property
     def _is_instructed(self) -> bool:
@@ -189,7 +189,13 @@ class Dialogue:
     @cached_property
     def said_facts(self) -> Facts:
         """Of plain replies none: whether they were yes or no is in `replies`."""
-        return self.facts_of(*(text for role, text in self.context if role == "user" and not _BARE.match(text)))
+        return self.facts_of(*(text for role, text in self.context if role == "user" and not self._is_bare(text)))
+
+    def _is_bare(self, text: str) -> bool:
+        """Whether it says yes or no, and nothing beside it: "Yes, left" does."""
+        reply = _BARE.match(text)
+        rest = self._read(text[reply.end("plain") :]) if reply else None
+        return bool(rest and not (rest.content or rest.hard or rest.states_a_side))
 
     @cached_property
     def earlier_facts(self) -> Facts:
@@ -234,8 +240,9 @@ class Dialogue:
         return tuple(word for _, text in self.history[-2:] for word in self._read(text).order)
 
 
-def _asks(text: str) -> bool:
-    return bool(QUESTION.search(text) or _TOPIC.match(text))
+def _tells_a_case(text: str) -> bool:
+    """Whether it may say what its speaker has or wants: it is no question, nor does it ask to be told about a topic."""
+    return not asks_something(text) and not _TOPIC.match(text)
 
 
 def replies(history: Sequence[tuple[str, str]]) -> Iterator[tuple[frozenset[str], bool]]:
@@ -309,7 +316,7 @@ def stands_alone(question: str, read: Callable[[str], Facts] = Facts.of) -> bool
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a sign: no tokenizer takes it
 _TOPIC = re.compile(r"^\W*(?:please )?(?:tell me about|describe|explain)\b", re.I)
-_NO = re.compile(rf"^\W*(?:(?:{one_of(NOES)}|not|never|i'm not|i \w+n't)\b|不|没)", re.I)
+_NO = re.compile(rf"^\W*(?:(?:{one_of(NOES)}|not|never|i'm not|i \w+(?:n't| not))\b|不|没)", re.I)
 _PLACED = re.compile(
     rf"\b{one_of(ORDINALS | {'last', 'latter', 'former', 'next', 'other'})} (?:one|option|item|of)"
     rf"|\b(?:latter|former)\b|\bthe {one_of(ORDINALS | {'last'})}\W*$",
@@ -322,11 +329,11 @@ _INSTRUCTS = re.compile(
 )
 _PLAIN_REPLY = rf"{one_of(AYES | NOES)}|not really|not yet|not at all|never"
 _REPLY = re.compile(
-    rf"^\W*(?:{_PLAIN_REPLY}|i (?:do|am|can|have|did)|i(?:'m not| \w+n't)"
-    r"|对|是的?|不是|没有|有)\b[\w ']{0,12}\W*$",
+    rf"^\W*(?:{_PLAIN_REPLY}|i (?:do|am|can|have|did)|i(?:'m not| \w+n't| \w+ not)"
+    r"|对|是的?|不是|没有|有)\b[\w ',]{0,12}\W*$",
     re.I,
 )
-_BARE = re.compile(rf"^\W*(?:{_PLAIN_REPLY})\b[\w ',]{{0,12}}\W*$", re.I)
+_BARE = re.compile(rf"^\W*(?P<plain>{_PLAIN_REPLY})\b[\w ',]{{0,12}}\W*$", re.I)
 _PROPER = re.compile(r"\b[A-Z][a-zà-ÿ]+(?:-[A-Z]?[a-z]+)*\b")  # "WiFi" and "ATM" tell of no one thing
 _OF_THE_USER = re.compile(  # "Can I get it?", and not "How do I get it?"
     rf"^\W*{one_of(AUXILIARIES)}\b.*\b{one_of(FIRST_PERSON)}\b",

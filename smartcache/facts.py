@@ -100,6 +100,11 @@ class Facts:
         """The hard facts that name something: all but bare numbers and signs."""
         return frozenset(fact for fact in self.hard if any(letter.isalpha() for letter in fact))
 
+    @property
+    def states_a_side(self) -> bool:
+        """Whether it takes a side of an opposite, beside yes and no, "can" and "must"."""
+        return any(axis not in (_ANSWERS, _MAY) for axis, _ in self.sides)
+
     def mentions(self, fact: str) -> bool:
         """Whether the text has a fact, also in small letters or another form of its word: of a name that is "Jones's",
         and never "Jon"."""
@@ -205,6 +210,7 @@ _OPERATION = re.compile(r"(?<=\d)\s*([-+*/×÷^])\s*(?=\d)")
 _IDENTIFIER = re.compile(
     r"\b(?=\w*\d)(?=\w*[A-Za-z_])[\w]+(?:[-.:]\w+)*\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|(?<!\w)[$@#][A-Za-z][\w-]*"
 )
+_MAY = next(axis for axis, (side, _) in enumerate(ANTONYMS) if "can" in side)
 _ANSWERS = -1  # the axis of yes and no, where a text begins with one
 _ANSWER = re.compile(
     rf"^\W*(?:(?P<yes>{one_of(AYES | AGREEING)})|{one_of(NOES)})\b(?!\s+(?:one|longer|more)\b)",

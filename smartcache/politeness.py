@@ -10,12 +10,14 @@ from smartcache.word_classes import (
     BARE_QUESTION_WORDS,
     BE,
     GREETINGS,
+    JOINING,
     LINKING,
     NOES,
     OKAYS,
     OPENING_AUXILIARIES,
     PLEAS,
     PRAISE,
+    PREPOSITIONS,
     SAYING,
     THANKS,
 )
@@ -53,14 +55,15 @@ def direct(question: str) -> str:
 
 def _answer(text: str, before: str) -> str | None:
     """ "Yes." or "No.", where a text says that and nothing else. Praise ("Perfect!") agrees to what was to be confirmed
-    alone: a hotel may be "perfect" or "fine"."""
+    alone, and where nobody asked which: a hotel may be "perfect" or "fine"."""
     if _NO.fullmatch(text):
         return "No."
     if "?" in text or _OR.search(before):
         return None
     said = _THANKS.sub("", text.lower().replace("’", "'"))
-    parts = [part for part in _PARTS.split(said) if part]
-    if not parts or not all(_YES.fullmatch(part) or _PRAISE.fullmatch(part) for part in parts):
+    parts, asked = [part for part in _PARTS.split(said) if part], frozenset(_WORD.findall(before.lower()))
+    is_praise = not _ASKS_WHICH.search(before) and not asked & PRAISE & frozenset(_WORD.findall(said))
+    if not parts or not all(_YES.fullmatch(part) or (is_praise and _PRAISE.fullmatch(part)) for part in parts):
         return None
     return "Yes." if any(map(_YES.fullmatch, parts)) or _CONFIRM.search(before) else None
 
@@ -74,7 +77,7 @@ _THIS = r"(?:that|it|this|all|everything)"
 _YES = re.compile(
     rf"(?:{_AYE} )?(?:{_AYE}|sure|correct|exactly|absolutely|definitely|certainly|indeed"
     r"|(?:i )?(?:confirm|confirmed|agree|agreed)|(?:please )?(?:do (?:that|it|so)|proceed|go ahead)|please do"
-    rf"|{_THIS}(?:'s| is| are)? (?:all )?(?:right|correct|works)|works"
+    rf"|{_THIS}(?:'s| is| are)? (?:all )?(?:right|correct|works)"
     r"|(?:you're|you are|that sounds) (?:right|correct)|you got (?:it|that)(?: right)?"
     r"|(?:the|all) (?:information|details|info)(?: you have)?(?: is| are)? (?:right|correct)"
     r"|that(?:'s| is) (?:exactly )?what i (?:want|need|wanted)(?: to do)?)(?: for me)?"
@@ -85,6 +88,8 @@ _PRAISE = re.compile(
     rf"(?:{one_of(PRAISE | OKAYS)}|alright|right)"
     r"(?: (?:for|to|with) me)?"
 )
+_WORD = re.compile(r"\w+")
+_ASKS_WHICH = re.compile(rf"\b{_WH}\b[^.!?]*\?", re.I)  # "right" may be a side, and "fine" how it is
 _OR = re.compile(r"\bor\b|\b(?:anything|something) else\b|\bhow (?:are|do)\b", re.I)  # no yes answers that
 _CONFIRM = re.compile(
     r"\b(?:confirm\w*|verify|correct|right|shall i|should i|would you like|do you want)\b|\bok(?:ay)?\?"
@@ -94,7 +99,9 @@ _CONFIRM = re.compile(
 _TAKES = (  # a word before "please" or "thanks" that speaks of it
     (BE - {"am"})
     | SAYING
-    | frozenset("for of with mean means word words called spell write than like as about".split())
+    | PREPOSITIONS
+    | JOINING
+    | frozenset("mean means word words called spell write like use uses using used put puts between".split())
 )
 _NO = re.compile(rf"\W*{one_of(NOES)}(?:[\s,.!]+{_PLEASE})?\W*", re.I)
 

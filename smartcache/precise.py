@@ -100,13 +100,15 @@ def precise_sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]
     """(axis, side) of each word that is one of a kind, as Monday is of the days; of a time told from now, whether it is
     this, the next or the last; and of "who", whether it asks for who does something or for whom it is done to."""
     if _DIGIT.search(text):
-        yield from ((_MEASURES, _UNITS.index(unit.lower().replace("hrs", "hr"))) for unit in _MEASURED.findall(text))
+        units = (unit.lower().replace("hrs", "hr") for unit in _MEASURED.findall(text))
+        yield from ((_MEASURES, _UNITS.index(unit)) for unit in units if unit in _UNITS)  # "ſ" is an "s" to a pattern
     if "who" in words or "whom" in words:
         if _OBJECT.search(text):
             yield FIRST_AXIS - 2, 0
         elif _SUBJECT.search(text):
             yield FIRST_AXIS - 2, 1
-    yield from ((_FROM_NOW, _TIMES[when.lower()]) for when in _NEARBY.findall(text) if words & _TIMES.keys())
+    if words & _TIMES.keys():
+        yield from ((_FROM_NOW, _TIMES[when.lower()]) for when in _NEARBY.findall(text) if when.lower() in _TIMES)
     if "by" in words and _PASSIVE.search(text):
         yield PASSIVE
     for word in words & _SIDES.keys():

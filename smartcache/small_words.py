@@ -52,8 +52,8 @@ class SmallWords:
 
     @classmethod
     def of(cls, question: str) -> Self:
-        question = " ".join(direct(question[:MAX_LETTERS]).split())
-        words = [word for word in _WORD.findall(question.lower().replace("’", "'")) if word not in POLITE]
+        question = " ".join(direct(question[:MAX_LETTERS]).replace("’", "'").split())
+        words = [word for word in _WORD.findall(question.lower()) if word not in POLITE]
         said = (
             _sides(words, _TENSES),
             _past_forms(words),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -83,13 +84,17 @@ def stated(turns: Sequence[tuple[str, str]], role: str, read: Read) -> Iterator[
     for (_, before), (speaker, text) in pairwise([("", ""), *turns]):
         if speaker == role:
             offered = weighty_stems(before)
-            parts = (part for part in _BETWEEN.split(text) if part.strip(_MARKS) and not _asks(part))
-            yield from (_sentence(part, offered, read) for part in parts)
+            yield from (_sentence(one, offered, read) for one in statements(text))
 
 
-def _asks(sentence: str) -> bool:
+def statements(text: str) -> Iterator[str]:
+    """The sentences of a text that ask nothing."""
+    return (one for one in _BETWEEN.split(text) if one.strip(_MARKS) and not asks_something(one))
+
+
+def asks_something(text: str) -> bool:
     """Whether it is a question, with its mark or without; "What I have is a Mac." is none."""
-    return bool(QUESTION.search(sentence)) and not sentence.rstrip().endswith(".")
+    return bool(QUESTION.search(text)) and not text.rstrip().endswith(".")
 
 
 def _sentence(text: str, offered: frozenset[str], read: Read) -> Sentence:
@@ -124,21 +129,22 @@ def _denies(one: Facts, other: Facts) -> bool:
     return shared >= MIN_SHARED * words and one.opposes(other)
 
 
-def sentences(text: str) -> Iterator[str]:
-    return (sentence for sentence in _BETWEEN.split(text) if sentence)
-
-
 def _of_a_case(told: Sequence[Sentence], vectors: RememberedVectors, telling: Telling) -> list[Sentence]:
-    """Those that are no small talk."""
-    embedded = iter(vectors([one.text for one in told if not one.counts]))
-    return [one for one in told if one.counts or telling(next(embedded)) >= MIN_TELLING]
+    """Those that are no small talk, as far as the embedder can tell."""
+    doubted = [one.text for one in told if not one.counts and _is_seen(one.text, vectors)]
+    small_talk = {text for text, vector in zip(doubted, vectors(doubted), strict=True) if telling(vector) < MIN_TELLING}
+    return [one for one in told if one.counts or one.text not in small_talk]
+
+
+def _is_seen(text: str, vectors: RememberedVectors) -> bool:
+    return vectors.fits(text) and vectors.reads(text)
 
 
 def _alike(one: Sentence, other: Sentence, vectors: RememberedVectors) -> float:
     if one.is_choice and other.is_choice:
         return float(one.words == other.words)
-    if not (vectors.fits(one.text) and vectors.fits(other.text)):
-        return 0.0
+    if not (_is_seen(one.text, vectors) and _is_seen(other.text, vectors)):
+        return float(one.text == other.text)
     nearness = cosine(*vectors([one.text, other.text]))
     if differing := focus(one.text, other.text):
         return min(nearness, cosine(*vectors(differing)) if all(differing) else 0.0)
@@ -153,7 +159,7 @@ QUESTION = re.compile(
     re.I,
 )
 _FIRST_PERSON = (FIRST_PERSON - {"me", "mine", "us", "ours"}) | FIRST_PERSON_SHORT
-_MARKS = ".,:;!?()[]\"'"
+_MARKS = ".,:;!?()[]\"'" + string.whitespace
 _BETWEEN = re.compile(  # "I am vegan, is there anything for me?" tells and asks
     rf"(?<=[.!?;])\s+|\n|,\s+(?={one_of(OPENING_AUXILIARIES | BARE_QUESTION_WORDS)}\b)",
     re.I,

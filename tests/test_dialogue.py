@@ -259,7 +259,41 @@ def test_whether_the_user_named_the_same():
     assert not nothing.names_the_same(nothing)
 
 
-@pytest.mark.parametrize(("reply", "is_yes"), [("yup", True), ("Nah", False), ("no", False), ("Not yet", False)])
+@pytest.mark.parametrize(
+    ("reply", "is_yes"),
+    [
+        ("yup", True),
+        ("Nah", False),
+        ("no", False),
+        ("Not yet", False),
+        ("Yes, please", True),
+        ("No, thanks", False),
+        ("No, I don't.", False),
+        ("I do not", False),
+        ("I am not sure", False),
+        ("I do", True),
+    ],
+)
 def test_a_reply_is_yes_or_no_by_its_first_word(reply, is_yes):
     assert [answer for _, answer in replies((("assistant", "Is the door red?"), ("user", reply)))] == [is_yes]
     assert [*replies((("assistant", "In which month?"), ("user", "November")))] == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "conflict"),
+    [
+        ("Yes, please", "No, thanks", "context"),
+        ("Yes, I do.", "No, I don't.", "context"),
+        ("Yes, left", "Yes, right", "polarity"),
+        ("Yes, on", "Yes, off", "polarity"),
+        ("Yes, Monday", "Yes, Friday", "polarity"),
+        ("Yes, please", "Yes", None),
+        ("No, thanks", "nope", None),
+        ("Yes, left", "Yes, left pls", None),
+    ],
+)
+def test_yes_and_no_are_hard_and_so_is_what_is_said_beside_them(one, other, conflict):
+    sides = [
+        dialogue("I want to paint it", "Do you have a pet?", reply, "Fine.", "Can I do it?") for reply in (one, other)
+    ]
+    assert sides[0].conflict(sides[1]) == sides[1].conflict(sides[0]) == conflict

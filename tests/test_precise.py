@@ -63,6 +63,12 @@ def test_the_same_in_other_words_is_the_same_question(one, other):
     assert not part(other, one)
 
 
+@pytest.mark.parametrize("text", ["laſt week and this year", "it weighs 5 mſ", "ſecond one"])
+def test_a_letter_that_is_another_to_a_pattern_is_read(text):
+    assert Facts.of(text).agree(Facts.of(text))
+    assert not part(text, text)
+
+
 @pytest.mark.parametrize("text", ["a" * 20_000, "我" * 20_000, "a/" * 10_000, "1-" * 10_000, "deadbeef1" * 2_000])
 def test_a_long_text_without_a_space_is_told_from_another(text):
     assert Facts.of(text).agree(Facts.of(text))

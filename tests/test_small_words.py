@@ -26,6 +26,8 @@ def part(one: str, other: str) -> bool:
         ("Which team beat Basel?", "Which team did Basel beat?"),
         ("What is made from milk?", "What is milk made from?"),
         ("My tree fell on his car", "His tree fell on my car"),
+        ("Ann’s dog bit Bob’s cat", "Bob’s dog bit Ann’s cat"),
+        ("Did its owner bite my dog?", "Did my owner bite its dog?"),
     ],
 )
 def test_a_small_word_may_make_another_question(one, other):

@@ -82,6 +82,21 @@ def test_a_sentence_may_tell_and_ask():
 
 
 @pytest.mark.parametrize(
+    "text", ["I have a dog\n \nand a cat", "I have a dog\n\t\nand a cat", "  \nI have a dog\nand a cat"]
+)
+def test_a_line_of_nothing_tells_nothing(text):
+    assert [one.text.strip() for one in told(text)] == ["I have a dog", "and a cat"]
+
+
+def test_what_the_embedder_does_not_see_whole_is_told(vectors, telling):
+    long = "One " + 300 * "brief " + "moment please."
+    assert not vectors.fits(long)
+    assert beside(told(long), told(), vectors, telling).none == 1
+    assert beside(told(long), told(long), vectors, telling).none == 0
+    assert beside(told(SMALL_TALK), told(), vectors, telling).none == 0
+
+
+@pytest.mark.parametrize(
     ("one", "other", "alike"),
     [
         ("Your order has been shipped.", "Your order has not been shipped.", 0.0),

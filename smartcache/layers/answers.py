@@ -96,7 +96,7 @@ class AnswerLayer:
             for id in self._semantic.near(partition, asked, state, refusals):
                 similarity, ruling = self._semantic.judge(partition, id, asked, state, now, policy)
                 reason = ruling.refusal
-                entry = None if reason and reason != "gone" else self._alive(self._entries.by_id(id), refusals)
+                entry = None if reason else self._alive(self._entries.by_id(id), refusals)
                 if entry:
                     yield Hit(entry, "semantic", similarity, candidate=ruling.candidate)
                 elif reason in (None, "gone"):
@@ -263,9 +263,10 @@ class AnswerLayer:
 
     def forget(self, ids: Iterable[int]) -> int:
         ids = list(ids)
+        gone = self._entries.forget(ids)
         if self._semantic:
-            self._semantic.forget(ids)
-        return self._entries.forget(ids)
+            self._semantic.forget(ids)  # now: an index that is opened anew takes in what is there
+        return gone
 
     def _entry(self, asked: Asked, answer: Answer, basis: Basis) -> Entry:
         exact_only = asked.exact_only or answer.exact_only or calls_tools(answer) or self._semantic is None
@@ -283,7 +284,7 @@ class AnswerLayer:
             answer,
             basis,
             self._limits.clock(),
-            fact_stems=asked.told.fact_stems,
+            fact_stems=asked.told.fact_stems if state else frozenset(),
         )
 
     def _alive(self, entry: Entry | None, refusals: list[str]) -> Entry | None:

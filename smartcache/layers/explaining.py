@@ -106,9 +106,6 @@ class Explainer:
         is_current = self._knowledge.judge(entry.basis) in (Verdict.CURRENT, Verdict.RECHECK)
         return "expired" if self._limits.is_expired(entry) else None if is_current else "stale", is_current
 
-    def _age_seconds(self, entry: Entry) -> float:
-        return max(0.0, self._limits.clock() - entry.created_at)
-
 
 def _nothing(refusal: str) -> Explained:
     return Explained(None, (), 0, 0.0, refusal, (REFUSALS.get(refusal, refusal),))

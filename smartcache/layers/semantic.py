@@ -96,10 +96,11 @@ class SemanticIndex:
             if found and not seen and not new:
                 refusals.append("far")
             heard = [id for id in new if _is_heard(facts[id], asked)]
-            refusals += ["facts"] * (len(new) - len(heard))
             nearest = heard[: MAX_JUDGED * count // SEARCH_ROUNDS[0]]
             yield from self._read_ahead(partition, nearest, len(state.question))
-            seen.update(nearest)
+            unheard = set(new).difference(heard)
+            refusals += ["facts"] * len(unheard)  # after the reasons of those that were judged
+            seen |= unheard.union(nearest)
             if len(found) < count or refusals.count("stale") + refusals.count("expired") < count // 4:
                 return
 

@@ -52,3 +52,26 @@ def test_it_holds_after_a_restart(tmp_path):
             cache.store(request(question), Answer(question, frozenset(), finish_reason="stop"))
     with SmartCache.open(tmp_path / "cache.db", embedder=TableEmbedder(near), strict=True) as cache:
         assert looked_up(cache) == SAME
+
+
+def test_the_reason_of_a_miss_is_that_of_the_nearest_that_was_judged():
+    with cache_of(DENIED[:1]) as cache:
+        cache.clear()
+        cache.store(request(DENIED[0]), Answer("never", frozenset(), finish_reason="stop"))
+        cache.store(request(OTHERS[0]), Answer("other", frozenset(), finish_reason="stop"))
+        assert looked_up(cache) is None
+        assert cache.stats().misses == {"polarity": 1}
+    with cache_of(OTHERS[:1]) as cache:
+        cache.clear()
+        cache.store(request(OTHERS[0]), Answer("other", frozenset(), finish_reason="stop"))
+        assert looked_up(cache) is None
+        assert cache.stats().misses == {"facts": 1}
+
+
+def test_half_a_sign_in_an_address_is_stored_and_served_to_the_letter():
+    question = request("Summarise http://x.yz/\ud83d for me")
+    with SmartCache.open(embedder=TableEmbedder({}), strict=True) as cache:
+        assert cache.store(question, Answer("Short.", frozenset(), finish_reason="stop"))
+        answer = cache.lookup(question)
+        assert answer is not None
+        assert (answer.text, answer.served_by) == ("Short.", "exact")

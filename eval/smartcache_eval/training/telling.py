@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smartcache.telling import Telling, sentences
+from smartcache.telling import Telling, statements
 from smartcache_eval.steps import Step, part_of
 from smartcache_eval.workloads.sgd_dialogues import Said, dialogues
 
@@ -33,13 +33,13 @@ def labelled(folder: Path | None, scenarios: Sequence[Step]) -> list[Labelled]:
     chosen = (turns for name, turns in dialogues(folder) if part_of(name) == "choose") if folder else ()
     found = [one for turns in chosen for said in turns[::2] for one in _of_turn(said)]
     told = {step.turns[2].text for step in scenarios if step.sort in ("told as a scenario", "beside a scenario")}
-    found += [(text, True) for one in sorted(told) for text in sentences(one)]
+    found += [(text, True) for one in sorted(told) for text in statements(one)]
     return found + OWN_WEIGHT * [*_own("cases.txt", True), *_own("small_talk.txt", False)]
 
 
 def _of_turn(said: Said) -> Iterator[Labelled]:
     """None of a turn that asks, nor of one whose several sentences do not all tell: nobody says which of them does."""
-    tells, texts = bool(said.acts & {"INFORM", "INFORM_INTENT"}), [*sentences(said.text)]
+    tells, texts = bool(said.acts & {"INFORM", "INFORM_INTENT"}), [*statements(said.text)]
     if "REQUEST" not in said.acts and not (tells and len(texts) > 1):
         yield from ((text, tells) for text in texts)
 
