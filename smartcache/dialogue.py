@@ -13,13 +13,13 @@ from smartcache.chinese import Asking, is_chinese, same_but_small_talk
 from smartcache.embedding import Embedder, RememberedVectors
 from smartcache.facts import Facts, content_words
 from smartcache.keys import canonical, digest
-from smartcache.politeness import plainly
+from smartcache.politeness import plainly, without_greeting
 from smartcache.repair import mended
 from smartcache.stems import stem
 from smartcache.telling import asks_something, stated
 from smartcache.types import Request, Turn
 from smartcache.word_classes import AUXILIARIES, AYES, FIRST_PERSON, NOES, ORDINALS, SECOND_PERSON
-from smartcache.wording import ANAPHORA, CHINESE_ANAPHORA, ELLIPTIC_START, NOT_ANAPHORA, one_of
+from smartcache.wording import ANAPHORA, CHINESE_ANAPHORA, ELLIPTIC_START, NOT_ANAPHORA, SENTENCE_STARTERS, one_of
 
 # Options that cannot change the answer. A written list of what is left out: all that is not on it is in the key.
 NEUTRAL_OPTIONS = frozenset(
@@ -73,7 +73,7 @@ class Dialogue:
         return self._joined[texts]
 
     def _tells(self, text: str) -> bool:
-        known = self._read(text)
+        known = self._read(without_greeting(text))
         return bool(known.content or known.hard or known.negations or known.states_a_side)
 
     def _read(self, text: str) -> Facts:
@@ -308,6 +308,8 @@ def stands_alone(question: str, read: Callable[[str], Facts] = Facts.of) -> bool
     if not question.isascii() and any("\u4e00" <= letter <= "\u9fff" for letter in question):
         return len(question) >= 8
     facts = read(question)
+    if len(facts.words) > 2 and not facts.words & SENTENCE_STARTERS:
+        return False  # mostly another language, whose pronouns nobody here knows
     if facts.names:
         return True
     words = [word for word in facts.content if not word[0].isdigit()]

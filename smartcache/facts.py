@@ -200,7 +200,8 @@ _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "`
 _WORD = re.compile(r"[^\W_]+(?:[-'_.][^\W_]+)*")
 MIN_CUT = 200  # letters without a space
 _LONG = re.compile(rf"[!-~]{{{MIN_CUT},}}")
-_ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
+_ACCENTS = re.compile("(?<=[A-Za-z]{2})[\u0300-\u036f]+|(?<=[A-Za-z])[\u0300-\u036f]+(?=[A-Za-z])")  # "ñ" is no "n"
+_LETTER = re.compile(r"(?<!\w)(?![\u3400-\u9fff\u3040-\u30ff])[^\W\d_](?!\w)")
 _QUOTED = re.compile(r'"([^"\n]{1,80})"|«([^»\n]{1,80})»|《([^》\n]{1,80})》|「([^」\n]{1,80})」')
 _ADDRESS = re.compile(
     r"(?:https?://|www\.)[^\s<>\"')]+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.]+|(?<![\w.~-])(?:[\w.~-]*+/)+[\w.-]+"
@@ -216,7 +217,7 @@ _ANSWER = re.compile(
     rf"^\W*(?:(?P<yes>{one_of(AYES | AGREEING)})|{one_of(NOES)})\b(?!\s+(?:one|longer|more)\b)",
     re.I,
 )
-_SIGNS = frozenset(("So", "Sc", "No"))  # emoji, currencies, fractions: an embedder may know none of them
+_SIGNS = frozenset(("So", "Sc", "No", "Sm"))  # emoji, currencies, fractions, "≤": an embedder may know none of them
 _STEP = re.compile(r"[\u3400-\u9fff\u3040-\u30ff]|[^\W_]+(?:[-'_.][^\W_]+)*|[-+*/×÷^<>=]+")
 _SENTENCE = re.compile(r"(?<=[.!?。！？:;\n])\s*")
 _NAME = re.compile(r"[A-Z][\w&'-]*|[A-Z]{2,}")
@@ -246,6 +247,7 @@ def _hard(text: str) -> Iterator[str]:
         for groups in _QUOTED.findall(text):
             yield from (word.lower() for word in _WORD.findall("".join(groups)))
         yield from (letter for letter in text if not letter.isascii() and unicodedata.category(letter) in _SIGNS)
+        yield from (found.lower() for found in _LETTER.findall(text) if not found.isascii())
     if "/" in text or "@" in text or "www." in text:
         yield from (found.lower() for found in _ADDRESS.findall(text))
     if _MARKED.search(text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,6 +15,9 @@ from smartcache.embedding import Embedder
 
 GRAM_LETTERS = (1, 2, 3)
 BY_LETTERS = ", Chinese by letters 1"  # after the name of the embedder that all other text is for
+_FOREIGN = re.compile(  # words of letters that an English model knows one by one: Cyrillic to Thai, and of Greek ones
+    r"[^\W\d_\u0000-\u024f\u0370-\u03ff\u1e00-\u1eff\u2000-\u2bff\u3000-\uffff]{2,}|[\u0370-\u03ff]{2,}"
+)
 _SIGNS = str.maketrans(dict.fromkeys("，。！？；：、“”‘’（）《》,.!?;:()\"' \n\t"))
 
 
@@ -45,7 +49,7 @@ class ByScript:
 
     def reads(self, text: str, /) -> bool:
         reads: Any = getattr(self._embedder, "reads", None)
-        return reads is None or is_chinese(text) or bool(reads(text))
+        return reads is None or is_chinese(text) or bool(reads(text) and not _FOREIGN.search(text))
 
 
 def letters_vector(text: str, dimension: int) -> NDArray[np.float32]:

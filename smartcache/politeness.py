@@ -6,9 +6,11 @@ import re
 
 from smartcache.repair import LITERAL
 from smartcache.word_classes import (
+    AUXILIARIES,
     AYES,
     BARE_QUESTION_WORDS,
     BE,
+    DENIED_AUXILIARIES,
     GREETINGS,
     JOINING,
     LINKING,
@@ -48,6 +50,11 @@ def plainly(text: str, before: str = "") -> str:
     return plain[0].upper() + plain[1:] if text[0].isupper() else plain
 
 
+def without_greeting(text: str) -> str:
+    """What is left of a turn without greetings and offers: nothing of "Hello! How can I help you today?"."""
+    return _GREETING.sub(" ", text) if len(text) <= MAX_LETTERS else text
+
+
 def direct(question: str) -> str:
     """The question without "can you tell me" before it."""
     return INDIRECT.sub("", question, count=1)
@@ -56,16 +63,19 @@ def direct(question: str) -> str:
 def _answer(text: str, before: str) -> str | None:
     """ "Yes." or "No.", where a text says that and nothing else. Praise ("Perfect!") agrees to what was to be confirmed
     alone, and where nobody asked which: a hotel may be "perfect" or "fine"."""
-    if _NO.fullmatch(text):
+    said, is_which = text.lower().replace("’", "'"), bool(_ASKS_WHICH.search(before))
+    may_do = "?" in before and not is_which
+    if _NO.fullmatch(text) or (may_do and _DO_NOT.fullmatch(said)):
         return "No."
     if "?" in text or _OR.search(before):
         return None
-    said = _THANKS.sub("", text.lower().replace("’", "'"))
+    said = _THANKS.sub("", said)
     parts, asked = [part for part in _PARTS.split(said) if part], frozenset(_WORD.findall(before.lower()))
-    is_praise = not _ASKS_WHICH.search(before) and not asked & PRAISE & frozenset(_WORD.findall(said))
-    if not parts or not all(_YES.fullmatch(part) or (is_praise and _PRAISE.fullmatch(part)) for part in parts):
+    is_praise = not is_which and not asked & PRAISE & frozenset(_WORD.findall(said))
+    said_yes = [bool(_YES.fullmatch(part) or (may_do and _DO.fullmatch(part))) for part in parts]
+    if not all(yes or (is_praise and _PRAISE.fullmatch(part)) for yes, part in zip(said_yes, parts, strict=True)):
         return None
-    return "Yes." if any(map(_YES.fullmatch, parts)) or _CONFIRM.search(before) else None
+    return "Yes." if any(said_yes) or (parts and _CONFIRM.search(before)) else None
 
 
 _PARTS = re.compile(r"\s*[,.!;:]+\s*|\s+and\s+")
@@ -89,6 +99,12 @@ _PRAISE = re.compile(
     r"(?: (?:for|to|with) me)?"
 )
 _WORD = re.compile(r"\w+")
+_SOMEBODY = rf"(?:{one_of(AYES | NOES)} )?(?:i|it|we|they)"
+_DO = re.compile(rf"{_SOMEBODY} {one_of(AUXILIARIES)}")
+_DO_NOT = re.compile(
+    rf"\W*(?:{one_of(NOES)}[\s,.!]+)?{_SOMEBODY}(?: (?:{one_of(DENIED_AUXILIARIES)}|{one_of(AUXILIARIES)} not)"
+    r"|(?:'m|'s|'re) not)\W*"
+)
 _ASKS_WHICH = re.compile(rf"\b{_WH}\b[^.!?]*\?", re.I)  # "right" may be a side, and "fine" how it is
 _OR = re.compile(r"\bor\b|\b(?:anything|something) else\b|\bhow (?:are|do)\b", re.I)  # no yes answers that
 _CONFIRM = re.compile(
@@ -112,7 +128,9 @@ _FIRST = re.compile(
             (?:\s*[,.!]\s*|\s+{_ASKS})
         |(?:sorry|apologies)\s+(?:to\s+(?:bother|disturb|interrupt)\s+you|for\s+(?:bothering|disturbing)\s+you)
             (?:\s+again)?[,.]?\s+(?:but\s+)?
-        |(?:excuse\s+me|pardon\s+me|(?:i\s+have\s+|just\s+)?(?:a\s+|one\s+)?(?:quick|more|short)\s+question)
+        |(?:thanks|thank\s+you)\s+for\s+(?:(?:your|all|the|that|so|much|help|support|info|information|reply|answer|quick|fast)\s*)+
+            [,.!]+\s+
+        |(?:excuse\s+me|pardon\s+me|(?:i\s+have\s+|just\s+)?(?:a\s+|one\s+)?(?:quick|more|short)\s+(?:question|thing))
             \s*[,.:;!-]+\s*
         |(?:{one_of(OKAYS | PRAISE - {"good", "fine", "excellent", "wonderful", "lovely"})}
             |thanks|thank\s+you|all?\s*right)
@@ -120,6 +138,12 @@ _FIRST = re.compile(
         |{one_of(PLEAS)}(?:\s*,\s*|\s+(?=(?-i:[a-z])))
     )+(?=\w)""",
     re.I | re.X,
+)
+_GREETING = re.compile(
+    rf"\b(?:{one_of(GREETINGS)}|good (?:morning|afternoon|evening|day)|greetings|welcome(?: back)?)\b(?: there\b)?"
+    r"|\b(?:how|what) (?:can|may|could) (?:i|we) (?:help|assist|do for) you(?: with)?(?: (?:today|now|then))?\b"
+    r"|\b(?:nice|good|great) to (?:meet|see|hear from) you\b|\bhow are you(?: (?:doing|today))*\b",
+    re.I,
 )
 _LAST = re.compile(
     rf"""[,.!\s]+(?:(?:{_PLEASE}|cheers)
@@ -130,10 +154,11 @@ _LEAD = (
     rf"^\W*(?:(?:{one_of(LINKING - {'or'} | OKAYS | GREETINGS)}|well|please|thanks|great|sorry)\W+)*"
     r"(?:(?:can|could|would|will) (?:you|someone|anyone|anybody) (?:please |kindly |also )*"
     r"(?:tell|show|explain|give|let|remind|inform|say|advise)\b(?: to)?(?: (?:me|us))?(?: (?:know|understand))?"
+    r"|would you mind (?:telling|showing|explaining to) (?:me|us)"
     r"|do you (?:happen to )?(?:know|remember)|(?:please )?(?:tell|show|remind|inform) (?:me|us)"
     r"|(?:please )?let (?:me|us) know"
     r"|(?:i|we)(?:'d| would)? (?:like|want|need|wish|love) to (?:know|find out|learn|ask|understand|see)"
-    r"|i(?:'m| am) (?:just )?(?:wondering|curious|asking)|i (?:just )?wonder(?:ed)?|any idea|may i (?:know|ask)"
+    r"|i(?:'m| am| was) (?:just )?(?:wondering|curious|asking)|i (?:just )?wonder(?:ed)?|any idea|may i (?:know|ask)"
     r"|(?:can|could) (?:i|we) (?:know|ask|find out|get to know))\b\W*"
 )
 INDIRECT = re.compile(rf"{_LEAD}(?:(?:about|of|to|on)\s+)?(?=\S)", re.I)

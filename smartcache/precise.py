@@ -62,11 +62,13 @@ _PARTS = frozenset("half quarter twice thrice double triple".split())
 _CODE = re.compile(
     r"(?<!\w)--?[A-Za-z][\w-]*"  # -l and -L
     r"|(?<=\s)(?:[=<>!&|+*/%~^]{2,3}|[<>=])(?=\s)"  # == and ===
+    r"|(?<![\w.])\.[A-Za-z]\w+"  # .net
+    r"|(?<!\w)\w\s?(?:[-+*/^]|[<>=!]=?)\s?\w(?!\w)|(?<![\w!])!(?=\w)"  # a+b, x<y, !x
     r"|(?<!\w)(?:\+\+|--)\w+|\b\w+(?:\+\+|--)(?!\w)|\b[A-Za-z][+#]+(?!\w)"  # ++x, x++, C#
     r"|\b\w+(?=\(\))|(?<!\w)\*{1,2}\w+"  # strip(), **kwargs
 )
 _DIGIT = re.compile(r"\d")
-_SIGN = re.compile(r"[-=<>!&|+*/%~^#(]")  # without any of these there is no code
+_SIGN = re.compile(r"[-=<>!&|+*/%~^#(.]")  # without any of these there is no code
 _OBJECT = re.compile(rf"\bwhom?\s+{one_of(DO)}\b", re.I)  # "Who did A buy?"
 _SUBJECT = re.compile(  # "Who bought A?"
     rf"\bwho\s+(?!(?:{one_of(AUXILIARIES)}|else|to)\b)\w+"

@@ -21,8 +21,8 @@ def mended(text: str) -> str:
         return text
     while found := next((slip for slip in _SLIP.finditer(text) if _breaks_off(text, slip)), None):
         before, after = text[: found.start()].split(), text[found.end() :].split()
-        if not before or not after:
-            return text
+        if not after or not any(_plain(word) not in _HEDGES for word in before):
+            return text  # "Sorry, I meant Rome" takes back what was said in another turn
         text = " ".join([*before[: _kept(before, _plain(after[0]))], *after])
     return text
 
@@ -61,6 +61,7 @@ _SAID = SAYING | {"that"}
 _TAKES = (  # before a phrase they need it, unless a question begins there
     BE | DO | frozenset("i'm be been i he she they there so very feel feels what a to use".split())
 )
+_HEDGES = frozenset("no wait sorry uh um er oh oops actually rather instead yes yeah well".split())
 _HEDGE = r"(?:no|wait|sorry|uh+|um+|er+|oh|oops|i\s+mean(?:t)?|actually|rather|instead)"
 _SLIP = re.compile(
     rf"""(?<![\s,.;—–-])(?P<gap>[\s,.;—–-]+)(?P<phrase>

@@ -212,12 +212,14 @@ class Told:
     def tells_beside(self, other: Told) -> list[Sentence]:
         """The sentences in which the user stated what the other user did not say, whether the question leans on them
         or not. "B" alone may be a choice."""
-        return [one for one in self.stated if not self._is_met(one, other.stated, _stems(other.user))]
+        return [one for one in self.stated if not self._is_met(one, self.stated, other.stated, _stems(other.user))]
 
     def finds_beside(self, other: Told) -> list[Sentence]:
         """The same of what the assistant said in a word or two ("A virus.")."""
         return [
-            one for one in self.found if one.is_choice and not self._is_met(one, other.found, _stems(other.assistant))
+            one
+            for one in self.found
+            if one.is_choice and not self._is_met(one, self.found, other.found, _stems(other.assistant))
         ]
 
     @cached_property
@@ -228,10 +230,10 @@ class Told:
     def found(self) -> tuple[Sentence, ...]:
         return tuple(stated(self.dialogue.history, "assistant", self.dialogue.facts_of))
 
-    def _is_met(self, one: Sentence, others: Sequence[Sentence], said: Set[str]) -> bool:
-        """Whether the other speaker said it; a choice, in one sentence."""
+    def _is_met(self, one: Sentence, own: Sequence[Sentence], others: Sequence[Sentence], said: Set[str]) -> bool:
+        """Whether the other speaker said it; a choice, in one sentence, and not in one that both have."""
         if one.is_choice:
-            return any(one.words <= other.words for other in others)
+            return any(one.words <= other.words and (other.text == one.text or other not in own) for other in others)
         return _stems(self.dialogue.facts_of(one.text)) <= said
 
     def _told_beside(self, other: Told) -> int:

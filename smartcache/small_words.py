@@ -19,6 +19,7 @@ from smartcache.word_classes import (
     DENIED_AUXILIARIES,
     DETERMINERS,
     DO,
+    FIRST_PERSON,
     FIRST_PERSON_SHORT,
     GREETINGS,
     JOINING,
@@ -41,8 +42,8 @@ POLITE = PLEAS | THANKS | GREETINGS | OKAYS | frozenset("kindly thank just then 
 @dataclass(frozen=True, slots=True)
 class SmallWords:
     """What of a question its small words say. `stems`: of all its words; `content`: of those that are not small;
-    `said`: its tenses, past forms, modals and amounts, and whether it asks for who does it or what is done; `owners`:
-    (owner, the stem of what is theirs)."""
+    `said`: its tenses, past forms, modals, amounts and persons, and whether it asks for who does it or what is done;
+    `owners`: (owner, the stem of what is theirs)."""
 
     words: frozenset[str]
     stems: frozenset[str]
@@ -59,6 +60,7 @@ class SmallWords:
             _past_forms(words),
             _modals(question, words),
             _sides(words, _AMOUNTS),
+            _persons(words),
             _asked(_IS_WHAT, question),
             _asked(_DOES, question),
         )
@@ -93,6 +95,12 @@ def _past_forms(words: list[str]) -> Set[str]:
     return {"past" if any(word.endswith("ed") for word in words) else "present"}
 
 
+def _persons(words: list[str]) -> Set[str]:
+    """The person it is about, where it is one: "Do I need a visa?", "Does she need a visa?"; "you" may be anybody."""
+    persons = _sides(words, _PERSONS)
+    return persons if len(persons) == 1 else frozenset()
+
+
 def _modals(question: str, words: list[str]) -> Set[str]:
     return {"must"} if _HAVE_TO.search(question) else _sides(words, _MODALS)
 
@@ -120,6 +128,12 @@ _TENSES = {
     **dict.fromkeys("will won't i'll it'll".split(), "present"),  # "When does it start?", "When will it start?"
 }
 _OWNED = re.compile(rf"\b({one_of(OWNERS)}|[a-z]+'s)\s+([a-z]+)\b(?!')")
+_PERSONS = {
+    **dict.fromkeys(FIRST_PERSON | FIRST_PERSON_SHORT, "I"),
+    **dict.fromkeys("he him his himself he's".split(), "he"),
+    **dict.fromkeys("she her hers herself she's".split(), "she"),
+    **dict.fromkeys("they them their theirs themselves they're".split(), "they"),
+}
 _ASKING = frozenset("who what which how".split())
 _MODALS = {
     **dict.fromkeys("can could may might can't couldn't".split(), "can"),

@@ -50,3 +50,21 @@ def test_chinese_is_read_and_fits_whatever_the_embedder_says():
 
 def test_the_name_tells_of_both_and_never_of_one_alone():
     assert ByScript(BagOfWordsEmbedder()).name != BagOfWordsEmbedder().name
+
+
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        ("where is Rome", True),
+        ("what is α decay", True),
+        ("Где столица", False),
+        ("ما هي عاصمة فرنسا", False),
+        ("罗马在哪", True),
+    ],
+)
+def test_words_of_letters_that_an_english_model_knows_one_by_one_are_not_read(text, is_read):
+    class ReadsAll(English):
+        def reads(self, text):
+            return True
+
+    assert ByScript(ReadsAll()).reads(text) is is_read

@@ -55,3 +55,13 @@ def test_a_mistake_says_what_to_do(cache, mistake, error, advice):
 async def test_a_plain_function_will_do_in_a_coroutine(cache):
     assert (await cache.aanswer(ASKED, FakeModel())).served_by == "model"
     assert (await cache.aanswer(ASKED, FakeModel())).served_by == "exact"
+
+
+def test_an_answer_that_was_never_stored_is_none_to_report():
+    with SmartCache.open(embedder=BagOfWordsEmbedder(), strict=True) as cache:
+        asked = Request([Turn("user", "How long is it open?")])
+        cache.store(asked, Answer("Until five.", frozenset(), finish_reason="stop"))
+        assert not cache.report_wrong(asked, Answer("All night long."))
+        assert cache.lookup(asked) is not None
+        assert cache.report_wrong(asked, Answer("Until five."))
+        assert cache.lookup(asked) is None

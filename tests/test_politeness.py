@@ -19,6 +19,9 @@ AROUND = [
     ("Right. That's what I want to do.", "Yes."),
     ("Yes please, go ahead", "Yes."),
     ("No thanks.", "No."),
+    ("Would you mind telling me who she is?", "Who she is?"),
+    ("I was wondering what your rule is.", "What your rule is."),
+    ("Thanks for your help. How do I pay?", "How do I pay?"),
 ]
 
 
@@ -75,10 +78,42 @@ def test_what_may_be_meant_stays(text):
         ("Should I pick good, better?", "good", False),
         ("Is the weather fine?", "Fine", False),
         ("Is it at seven?", "Fine", True),
+        ("Do you drive?", "I do", True),
+        ("Does it work?", "yeah, it does", True),
+        ("Who drives?", "I do", False),
+        ("", "It is", False),
+        ("Do you drive?", "I don't", False),
     ],
 )
 def test_praise_agrees_to_what_was_to_be_confirmed_alone(before, text, is_yes):
     assert (plainly(text, before) == "Yes.") is is_yes
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "is_no"),
+    [
+        ("Did you like it?", "no I didn't", True),
+        ("Are you in?", "I'm not", True),
+        ("Is it red?", "It isn’t.", True),
+        ("Who is not in?", "I'm not", False),
+        ("Are you in?", "I'm not sure", False),
+    ],
+)
+def test_a_plain_no_is_no_in_any_words(before, text, is_no):
+    assert (plainly(text, before) == "No.") is is_no
+
+
+@pytest.mark.parametrize(
+    ("text", "tells"),
+    [
+        ("Hello! How can I help you today?", False),
+        ("Good evening! What can I do for you?", False),
+        ("Hi, I have a Mac", True),
+        ("How can I help you with the Mac?", True),
+    ],
+)
+def test_a_greeting_with_an_offer_is_nothing_to_lean_on(text, tells):
+    assert bool(Dialogue((("user", "hi"), ("assistant", text)), "How do I renew a passport?").spoken) is tells
 
 
 def test_a_search_is_asked_in_the_users_own_words():

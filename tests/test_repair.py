@@ -104,3 +104,9 @@ def test_the_question_that_was_meant_is_served(asked, hits):
     cache = SmartCache.open(embedder=BagOfWordsEmbedder(), strict=True)
     cache.store(Request([Turn("user", "Is port 80, no wait, port 81 open?")]), Answer("stored"))
     assert (cache.lookup(Request([Turn("user", asked)])) is not None) == hits
+
+
+@pytest.mark.parametrize("text", ["Sorry, I meant Bristol.", "Oops, I meant a bus", "No wait, sorry, I meant Rome"])
+def test_what_takes_back_another_turn_stays_as_it_is(text):
+    assert mended(text) == text
+    assert mended(f"To Bath. {text}") != f"To Bath. {text}"

@@ -162,3 +162,10 @@ def test_the_values_of_signals_are_numbers_in_their_order():
 @pytest.mark.parametrize(("one", "other", "refusal"), [("Plan a", "plan b", "facts"), ("Option 2", "option 2.", None)])
 def test_a_letter_at_the_end_is_a_fact(one, other, refusal):
     assert Told(Dialogue((), one)).refusal(Told(Dialogue((), other))) == refusal
+
+
+def test_a_choice_is_not_met_by_the_sentence_that_offered_it():
+    one, other = (told("Pick one: A or B", "Sure.", chosen, "Good.", "Why?") for chosen in ("A", "B"))
+    assert [sentence.text for sentence in one.tells_beside(other)] == ["A"]
+    assert [sentence.text for sentence in other.tells_beside(one)] == ["B"]
+    assert one.tells_beside(told("Pick one: A or B", "Sure.", "A", "Good.", "How?")) == []

@@ -97,7 +97,8 @@ def served(response: Any) -> Answer:
     told = told if isinstance(told, dict) else {}
     if not isinstance(told.get(MARK), dict):
         raise TypeError(f'pass the response that the cache gave, with its mark "{MARK}", not {type(response).__name__}')
-    return Answer("", served_by=told[MARK]["served_by"], entry_id=told[MARK]["entry_id"])
+    text = next((found for name in ("text", "response") if isinstance(found := getattr(response, name, None), str)), "")
+    return Answer(text, served_by=told[MARK]["served_by"], entry_id=told[MARK]["entry_id"])
 
 
 def as_stream(response: RESPONSE_TYPE, pieces: Any) -> RESPONSE_TYPE:

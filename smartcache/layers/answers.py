@@ -201,6 +201,8 @@ class AnswerLayer:
         entry = self._entries.by_id(answer.entry_id) if answer.entry_id else self._entries.by_key(asked.key)
         if entry is None or not _has_settings(entry, asked):
             return False
+        if not answer.entry_id and answer.text and entry.answer.text != answer.text:
+            return False  # the model's own answer, which was never stored
         self._events.emit("reported_wrong")
         if entry.key == asked.key:
             self.forget([entry.id])
