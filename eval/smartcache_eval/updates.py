@@ -197,25 +197,33 @@ def update_between(before: Texts, after: Texts) -> KnowledgeUpdate:
 
 
 def check_share_of_hit(history: History, vectors: KnownVectors) -> float:
-    """The median time that an exact hit over a file takes to hear what other processes told and to judge freshness, as
-    a share of its own median time: the quickest kind of hit, so the largest share; with an update since the answer was
-    made, after every update of the history; run by turns."""
+    """The time that an exact hit over a file takes to hear what other processes told and to judge freshness, as a share
+    of its own: the quickest kind of hit, so the largest share; with an update since the answer was made, after every
+    update of the history. Of medians, run by turns: what a read takes with the news, beyond one without, and a judge.
+    """
     last = Version(dict(history.versions[-1].texts))
     shelf, knowledge, before = _Shelf(last.texts, vectors), Knowledge(), dict[str, str]()
     with TemporaryDirectory() as folder, SmartCache.open(folder, mode="exact", strict=True) as cache:
         for version in history.versions:
-            for told in (cache.update_knowledge, knowledge.apply):
-                told(update_between(before, version.texts))
+            for tell in (cache.update_knowledge, knowledge.apply):
+                tell(update_between(before, version.texts))
             before = dict(version.texts)
-        checks, hits = list[float](), list[float]()
+        alone, told, judged, hits = (list[float]() for _ in range(4))
         requests = [(Request([Turn("user", question)]), shelf.search(question)) for question in history.questions]
         for request, _ in requests:
             cache.answer(request, lambda request, chunks: Answer("made anew"), search=shelf.search)
         for request, found in requests * 5:
             basis = Basis.of(frozenset(c.ref for c in found), found, knowledge.sequence - 1)
-            checks.append(_seconds(cache._answers.refresh) + _seconds(partial(knowledge.judge, basis)))
-            hits.append(_seconds(partial(cache.lookup, request)))
-    return statistics.median(checks) / statistics.median(hits)
+            key, read = cache._desk.read(request).key, cache._entries.by_key
+            for times, call in (
+                (alone, partial(read, key)),
+                (told, partial(read, key, cache._knowledge)),
+                (judged, partial(knowledge.judge, basis)),
+                (hits, partial(cache.lookup, request)),
+            ):
+                times.append(_seconds(call))
+    median = statistics.median
+    return (median(told) - median(alone) + median(judged)) / median(hits)
 
 
 def _seconds(call: Callable[[], object]) -> float:
