@@ -63,7 +63,8 @@ class Knowledge:
         self._growth: dict[tuple[str, Kind], list[Growth]] = {}
         self._anywhere: dict[Kind, list[Growth]] = {}  # of all sources together
         self._replaced: dict[str, int] = {}  # by source: the update that told all that it holds
-        self._sequence = self._last_growth = 0
+        self._last: dict[Kind, int] = {}  # of all: the update with which text came in last
+        self._sequence = 0
         self._shared: int | None = None  # where later updates are known to this process alone
         self._lock = threading.RLock()
 
@@ -107,7 +108,7 @@ class Knowledge:
         with self._lock:
             self._facts, self._growth, self._anywhere = other._facts, other._growth, other._anywhere
             self._replaced, self._sequence, self._shared = other._replaced, other._sequence, other._shared
-            self._last_growth = other._last_growth
+            self._last = other._last
 
     def news(self, update: KnowledgeUpdate) -> frozenset[Chunk]:
         """The chunks of an update whose text its source does not hold yet."""
@@ -147,7 +148,7 @@ class Knowledge:
                 known = self._growth.setdefault((grown.source, grown.kind), [])
                 self._growth[grown.source, grown.kind] = fewest([*known, grown])
                 self._anywhere[grown.kind] = fewest([*self._anywhere.get(grown.kind, ()), grown])
-                self._last_growth = max(grown.until, self._last_growth)
+                self._last[grown.kind] = max(grown.until, self._last.get(grown.kind, 0))
             for source, at in (replaced or {}).items():
                 self._replaced[source] = max(at, self._replaced.get(source, 0))
             self._sequence = max(sequence, self._sequence)
@@ -163,13 +164,18 @@ class Knowledge:
             is_found = not found or found is evidence or self._are_current(found - evidence, basis)
             if basis.checked and is_found:
                 since = max(since, basis.checked)
-            if self._last_growth <= since:  # most often: there is nothing to look through
+            if self._sequence <= since:  # most often: nothing can have come in
                 return Verdict.CURRENT if is_found else Verdict.RECHECK
-            own: tuple[Kind, ...] = ("added",) if basis.checked is None else ("added", "changed")
-            if self._grew(since, own, basis.sources) or (found == frozenset() and self._grew(since, ("added",))):
+            if self._grew("added", since, basis) or (found == frozenset() and self._grew("added", since)):
                 return Verdict.DOUBTFUL
-            recheck = found is not None and (not is_found or self._grew(since, ("added", "changed", "moved")))
-            return Verdict.RECHECK if recheck else Verdict.CURRENT
+            if basis.checked is not None and self._grew("changed", since, basis):
+                return Verdict.DOUBTFUL
+            if found is None:
+                return Verdict.CURRENT
+            is_same = is_found and not (
+                self._grew("changed", since) or self._grew("added", since) or self._grew("moved", since)
+            )
+            return Verdict.CURRENT if is_same else Verdict.RECHECK
 
     def confirms(self, basis: Basis, found: Iterable[Chunk]) -> bool:
         """Whether a search found again what `basis` rests on: the same chunks, or the same texts where they are now."""
@@ -223,12 +229,15 @@ class Knowledge:
             fact = next
         return fact.id
 
-    def _grew(self, since: int, kinds: tuple[Kind, ...], sources: frozenset[str] | None = None) -> bool:
-        """Whether text came in, in one of `sources` (None: in any), after a search that began at `since`."""
-        if sources is None or "" in sources:
-            known = [self._anywhere.get(kind, ()) for kind in kinds]
+    def _grew(self, kind: Kind, since: int, basis: Basis | None = None) -> bool:
+        """Whether text came in after a search that began at `since`, where `basis` rests on any (None: anywhere)."""
+        if self._last.get(kind, 0) <= since:
+            return False
+        sources = basis.sources if basis else frozenset([""])
+        if "" in sources:
+            known = [self._anywhere.get(kind, ())]
         else:
-            known = [self._growth.get((source, kind), ()) for source in {*sources, ""} if sources for kind in kinds]
+            known = [self._growth.get((source, kind), ()) for source in (*sources, "") if sources]
         for spans in known:
             for grown in spans:
                 if grown.since <= since < grown.until:
@@ -292,10 +301,6 @@ class Knowledge:
 
 
 _Key = tuple[str, str]  # source and id
-
-
-def _may_be_one(source: str, other: str) -> bool:
-    return source == other or "" in (source, other)
 
 
 def _key(ref: ChunkRef, update: KnowledgeUpdate) -> _Key:
