@@ -54,9 +54,11 @@ def content_version(text: str) -> str:
 
 
 def _encode(value: Any) -> bytes:
-    if type(value) is str:  # most of a request: a shorter way to the same
+    if type(value) is str:  # most of a request is this or a list: a shorter way to the same
         raw = value.encode("utf-8", "surrogatepass")
         return b"s%d:%b" % (len(raw), raw)
+    if type(value) is list:
+        return _frame(b"l", *map(_encode, value))
     match value:
         case None:
             return _frame(b"n")
