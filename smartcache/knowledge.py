@@ -166,7 +166,7 @@ class Knowledge:
                 since = max(since, basis.checked)
             if self._sequence <= since:  # most often: nothing can have come in
                 return Verdict.CURRENT if is_found else Verdict.RECHECK
-            if self._grew("added", since, basis) or (found == frozenset() and self._grew("added", since)):
+            if self._grew("added", since, basis) or (not found and found is not None and self._grew("added", since)):
                 return Verdict.DOUBTFUL
             if basis.checked is not None and self._grew("changed", since, basis):
                 return Verdict.DOUBTFUL
@@ -233,8 +233,7 @@ class Knowledge:
         """Whether text came in after a search that began at `since`, where `basis` rests on any (None: anywhere)."""
         if self._last.get(kind, 0) <= since:
             return False
-        sources = basis.sources if basis else frozenset([""])
-        if "" in sources:
+        if basis is None or "" in (sources := basis.sources):
             known = [self._anywhere.get(kind, ())]
         else:
             known = [self._growth.get((source, kind), ()) for source in (*sources, "") if sources]

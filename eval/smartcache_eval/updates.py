@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, Literal
+from unittest.mock import patch
 
 import numpy as np
 
 from smartcache import Answer, Chunk, ChunkRef, KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn
 from smartcache.keys import content_version
-from smartcache.knowledge import Basis
+from smartcache.knowledge import Basis, Verdict
 from smartcache_eval.histories import LITERAL, History, Texts, Version
 from smartcache_eval.vectors import KnownVectors
 
@@ -199,7 +200,7 @@ def update_between(before: Texts, after: Texts) -> KnowledgeUpdate:
 def check_share_of_hit(history: History, vectors: KnownVectors) -> float:
     """The time that an exact hit over a file takes to hear what other processes told and to judge freshness, as a share
     of its own: the quickest kind of hit, so the largest share; with an update since the answer was made, after every
-    update of the history. Of medians, run by turns: what a read takes with the news, beyond one without, and a judge.
+    update of the history. Of medians: what a read takes with the news, beyond one without, and a judge within a hit.
     """
     last = Version(dict(history.versions[-1].texts))
     shelf, before = _Shelf(last.texts, vectors), dict[str, str]()
@@ -207,23 +208,30 @@ def check_share_of_hit(history: History, vectors: KnownVectors) -> float:
         for version in history.versions:
             cache.update_knowledge(update_between(before, version.texts))
             before = dict(version.texts)
-        alone, told, judged, hits = (list[float]() for _ in range(4))
-        requests = [(Request([Turn("user", question)]), shelf.search(question)) for question in history.questions]
-        for request, _ in requests:
+        requests = [Request([Turn("user", question)]) for question in history.questions]
+        for request in requests:
             cache.answer(request, lambda request, chunks: Answer("made anew"), search=shelf.search)
-        knowledge, read = cache._knowledge, cache._entries.by_key
-        for request, found in requests * 5:
-            basis = Basis.of(frozenset(c.ref for c in found), found, knowledge.sequence - 1)
-            key = cache._desk.read(request).key
-            read(key)  # so that neither of the two timed ones is the first
-            for times, call in (
-                (alone, partial(read, key)),
-                (told, partial(read, key, knowledge)),
-                (judged, partial(knowledge.judge, basis)),
-                (hits, partial(cache.lookup, request)),
-            ):
-                times.append(_seconds(call))
-    median = statistics.median
+        cache.update_knowledge(KnowledgeUpdate(changed=[_chunk("elsewhere", "an edit")], source="docs"))
+        return _check_share(cache, requests * 5)
+
+
+def _check_share(cache: SmartCache, requests: Sequence[Request]) -> float:
+    alone, told, judged, hits = (list[float]() for _ in range(4))
+    knowledge, read, judge = cache._knowledge, cache._entries.by_key, cache._knowledge.judge
+
+    def timed(basis: Basis) -> Verdict:
+        judged.append(_seconds(partial(judge, basis)))
+        return judge(basis)
+
+    for turn, request in enumerate(requests):
+        key = cache._desk.read(request).key
+        hits.append(_seconds(partial(cache.lookup, request)))
+        read(key)  # so that neither of the two is the first after other work
+        reads = [(alone, partial(read, key)), (told, partial(read, key, knowledge))]
+        for times, call in reads if turn % 2 else reversed(reads):
+            times.append(_seconds(call))
+        with patch.object(knowledge, "judge", timed):
+            cache.lookup(request)
     return (median(told) - median(alone) + median(judged)) / median(hits)
 
 
