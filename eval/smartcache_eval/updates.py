@@ -220,8 +220,10 @@ def _check_share(cache: SmartCache, requests: Sequence[Request]) -> float:
     knowledge, read, judge = cache._knowledge, cache._entries.by_key, cache._knowledge.judge
 
     def timed(basis: Basis) -> Verdict:
-        judged.append(_seconds(partial(judge, basis)))
-        return judge(basis)
+        started = perf_counter()
+        verdict = judge(basis)
+        judged.append(perf_counter() - started)
+        return verdict
 
     for turn, request in enumerate(requests):
         key = cache._desk.read(request).key
