@@ -14,7 +14,7 @@ from smartcache.sameness import content_of
 from smartcache.storage.columns import basis_from, basis_text
 from smartcache.testing import chunk
 
-SOURCES, IDS, TEXTS = ["", "a", "b"], ["1", "2"], ["house", "house ", "garden"]
+SOURCES, IDS, TEXTS = ["", "a", "a", "a", "b"], ["1", "2"], ["house", "house ", "garden"]
 
 
 def one(*ids: str) -> st.SearchStrategy:
@@ -62,9 +62,8 @@ def bases(history) -> st.SearchStrategy:
 def after(*sizes: int) -> st.SearchStrategy:
     """Updates, in as many parts, and what may be judged after them."""
     parts = st.tuples(*(st.lists(updates, max_size=size) for size in sizes))
-    return parts.flatmap(
-        lambda told: st.tuples(st.just(told), st.lists(bases([*chain(*told)]), min_size=4, max_size=8))
-    )
+    made = lambda told: st.lists(bases([*chain(*told)]), min_size=6, max_size=8)  # noqa: E731
+    return parts.flatmap(lambda told: st.tuples(st.just(told), made(told)))
 
 
 def plain(knowledge: Knowledge, basis: Basis) -> Verdict:
@@ -103,7 +102,7 @@ def plain(knowledge: Knowledge, basis: Basis) -> Verdict:
 
 
 @given(after(4))
-@settings(max_examples=200)
+@settings(max_examples=300)
 def test_the_quick_judge_says_what_the_plain_rule_says(told):
     ((history,), made), knowledge = told, Knowledge()
     for update in history:
