@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from smartcache.begun import Begun, Forgets, Moment
 from smartcache.dialogue import Dialogue, request_bytes
@@ -19,7 +21,8 @@ from smartcache.types import Answer, Request
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One request with its keys. `began`: what was known and forgotten by then. `bypass`: why the cache has no part in
-    it, or None. `refresh`: answer anew, and store. `exact_only`: no near question will do."""
+    it, or None. `refresh`: answer anew, and store. `exact_only`: no near question will do. `tell` reads the dialogue,
+    which an exact hit has no need of."""
 
     request: Request
     began: Moment
@@ -28,7 +31,11 @@ class Asked:
     exact_only: bool = False
     key: str = ""
     bytes: bytes = b""
-    told: Told = field(default_factory=lambda: Told(Dialogue((), "")))
+    tell: Callable[[], Told] = field(default=lambda: Told(Dialogue((), "")), compare=False)
+
+    @property
+    def told(self) -> Told:
+        return self.tell()
 
     @property
     def dialogue(self) -> Dialogue:
@@ -90,15 +97,14 @@ class Desk:
                 f"a request is a Request, not {type(request).__name__}: Request([Turn('user', 'How do I …?')])"
             )
         began = Moment(self._knowledge.sequence, self._forgets.count(request.scope))
+        tell = cache(lambda: Told(Dialogue.of(request, self._read_text)))
         choice = (request.options or {}).get("cache")
         try:
             raw = request_bytes(request)
         except UnstableKey as error:
             self._events.emit("trouble", "unstable_key", error=error)
-            return Asked(request, began, "unstable_key", told=Told(Dialogue.of(request, self._read_text)))
+            return Asked(request, began, "unstable_key", tell=tell)
         bypass = "sampling" if samples(request.options) and not self._cache_sampled else None
         bypass = "requested" if choice is False else bypass
         refresh, exact_only = choice == "refresh", choice == "exact"
-        return Asked(
-            request, began, bypass, refresh, exact_only, digest(raw), raw, Told(Dialogue.of(request, self._read_text))
-        )
+        return Asked(request, began, bypass, refresh, exact_only, digest(raw), raw, tell)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from smartcache.sameness import agree, content_of, moves, told_apart_by
@@ -34,17 +34,22 @@ class Basis:
     evidence: frozenset[ChunkRef] | None
     found: frozenset[ChunkRef] | None
     sequence: int
-    contents: frozenset[tuple[ChunkRef, str]] = frozenset()
+    contents: dict[ChunkRef, str] = field(default_factory=dict, hash=False)
     checked: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.found == self.evidence:  # most often: one set then, which is seen to be one at once
+            object.__setattr__(self, "found", self.evidence)
 
     @classmethod
     def of(cls, evidence: frozenset[ChunkRef] | None, found: tuple[Chunk, ...] | None, sequence: int) -> Basis:
-        contents = frozenset((chunk.ref, content_of(chunk)) for chunk in found or ())
+        contents = {chunk.ref: content_of(chunk) for chunk in found or ()}
         return cls(evidence, None if found is None else frozenset(c.ref for c in found), sequence, contents)
 
     @property
     def sources(self) -> frozenset[str]:
-        return frozenset(ref.source for ref in (self.evidence or frozenset()) | (self.found or frozenset()))
+        evidence, found = self.evidence or frozenset(), self.found or frozenset()
+        return frozenset([ref.source for ref in (evidence if found is evidence else evidence | found)])
 
 
 class Knowledge:
@@ -58,6 +63,7 @@ class Knowledge:
         self._growth: dict[tuple[str, Kind], list[Growth]] = {}
         self._anywhere: dict[Kind, list[Growth]] = {}  # of all sources together
         self._replaced: dict[str, int] = {}  # by source: the update that told all that it holds
+        self._last: dict[Kind, int] = {}  # of all: the update with which text came in last
         self._sequence = 0
         self._shared: int | None = None  # where later updates are known to this process alone
         self._lock = threading.RLock()
@@ -102,6 +108,7 @@ class Knowledge:
         with self._lock:
             self._facts, self._growth, self._anywhere = other._facts, other._growth, other._anywhere
             self._replaced, self._sequence, self._shared = other._replaced, other._sequence, other._shared
+            self._last = other._last
 
     def news(self, update: KnowledgeUpdate) -> frozenset[Chunk]:
         """The chunks of an update whose text its source does not hold yet."""
@@ -141,6 +148,7 @@ class Knowledge:
                 known = self._growth.setdefault((grown.source, grown.kind), [])
                 self._growth[grown.source, grown.kind] = fewest([*known, grown])
                 self._anywhere[grown.kind] = fewest([*self._anywhere.get(grown.kind, ()), grown])
+                self._last[grown.kind] = max(grown.until, self._last.get(grown.kind, 0))
             for source, at in (replaced or {}).items():
                 self._replaced[source] = max(at, self._replaced.get(source, 0))
             self._sequence = max(sequence, self._sequence)
@@ -148,23 +156,26 @@ class Knowledge:
     def judge(self, basis: Basis) -> Verdict:
         """Whether what rests on `basis` may be served, now."""
         with self._lock:
-            if basis.evidence is None:
-                return Verdict.CURRENT if self._sequence <= basis.sequence else Verdict.STALE
-            contents = dict(basis.contents)
-            if not all(self._is_current(ref, contents.get(ref), basis.sequence) for ref in basis.evidence):
+            evidence, found, since = basis.evidence, basis.found, basis.sequence
+            if evidence is None:
+                return Verdict.CURRENT if self._sequence <= since else Verdict.STALE
+            if not self._are_current(evidence, basis):
                 return Verdict.STALE
-            is_compared = basis.checked is not None
-            beside = (basis.found or frozenset()) - basis.evidence
-            is_found = all(self._is_current(ref, contents.get(ref), basis.sequence) for ref in beside)
+            is_found = not found or found is evidence or self._are_current(found - evidence, basis)
             if basis.checked and is_found:
-                basis = replace(basis, sequence=max(basis.sequence, basis.checked))
-            own = basis.sources
-            if self._grew(basis, ("added", "changed") if is_compared else ("added",), own) or (
-                basis.found == frozenset() and self._grew(basis, ("added",))
-            ):
+                since = max(since, basis.checked)
+            if self._sequence <= since:  # most often: nothing can have come in
+                return Verdict.CURRENT if is_found else Verdict.RECHECK
+            if self._grew("added", since, basis) or (not found and found is not None and self._grew("added", since)):
                 return Verdict.DOUBTFUL
-            recheck = basis.found is not None and (not is_found or self._grew(basis, ("added", "changed", "moved")))
-            return Verdict.RECHECK if recheck else Verdict.CURRENT
+            if basis.checked is not None and self._grew("changed", since, basis):
+                return Verdict.DOUBTFUL
+            if found is None:
+                return Verdict.CURRENT
+            is_same = is_found and not (
+                self._grew("changed", since) or self._grew("added", since) or self._grew("moved", since)
+            )
+            return Verdict.CURRENT if is_same else Verdict.RECHECK
 
     def confirms(self, basis: Basis, found: Iterable[Chunk]) -> bool:
         """Whether a search found again what `basis` rests on: the same chunks, or the same texts where they are now."""
@@ -172,13 +183,27 @@ class Knowledge:
         chunks = {chunk.ref: chunk for chunk in found}
         if chunks.keys() == expected:
             return True
-        contents = dict(basis.contents)
+        contents = basis.contents
         with self._lock:
             now = {(ref.source, self._id_now(ref, contents.get(ref))): (ref, contents.get(ref)) for ref in expected}
         keys = {(ref.source, ref.id): chunk for ref, chunk in chunks.items()}
         return keys.keys() == now.keys() and all(
             agree(now[key][0].version, now[key][1], chunk.ref.version, content_of(chunk)) for key, chunk in keys.items()
         )
+
+    def _are_current(self, refs: Iterable[ChunkRef], basis: Basis) -> bool:
+        """Whether all of `refs` are as they were for the search of `basis`."""
+        for ref in refs:
+            content, known = basis.contents.get(ref), self._facts.get(ref.id)
+            if known and len(known) == 1 and ref.source and (fact := known.get(ref.source)):
+                # the one fact of this id is of this source: no other, and no whole set, tells of it
+                if fact.gone_since is None and fact.content == content and fact.version == ref.version:
+                    continue
+            elif not known and not self._replaced:
+                continue
+            if not self._is_current(ref, content, basis.sequence):
+                return False
+        return True
 
     def _is_current(self, ref: ChunkRef, content: str | None, sequence: int) -> bool:
         """Whether a chunk is as it was for a search that began after `sequence` updates."""
@@ -204,15 +229,19 @@ class Knowledge:
             fact = next
         return fact.id
 
-    def _grew(self, basis: Basis, kinds: tuple[Kind, ...], sources: frozenset[str] | None = None) -> bool:
-        """Whether text came in, in one of `sources` (None: in any), after the search of `basis` began."""
-        if self._sequence <= basis.sequence:
+    def _grew(self, kind: Kind, since: int, basis: Basis | None = None) -> bool:
+        """Whether text came in after a search that began at `since`, where `basis` rests on any (None: anywhere)."""
+        if self._last.get(kind, 0) <= since:
             return False
-        if sources is None or "" in sources:
-            known = [self._anywhere.get(kind, ()) for kind in kinds]
+        if basis is None or "" in (sources := basis.sources):
+            known = [self._anywhere.get(kind, ())]
         else:
-            known = [self._growth.get((source, kind), ()) for source in {*sources, ""} if sources for kind in kinds]
-        return any(grown.since <= basis.sequence < grown.until for spans in known for grown in spans)
+            known = [self._growth.get((source, kind), ()) for source in (*sources, "") if sources]
+        for spans in known:
+            for grown in spans:
+                if grown.since <= since < grown.until:
+                    return True
+        return False
 
     def _read(self, update: KnowledgeUpdate) -> tuple[dict[_Key, Fact], dict[_Key, str | None], dict[_Key, _Key]]:
         """What an update says is there; the chunks whose text leaves them, with that text; and where it went, one for
@@ -271,10 +300,6 @@ class Knowledge:
 
 
 _Key = tuple[str, str]  # source and id
-
-
-def _may_be_one(source: str, other: str) -> bool:
-    return source == other or "" in (source, other)
 
 
 def _key(ref: ChunkRef, update: KnowledgeUpdate) -> _Key:

@@ -65,8 +65,8 @@ def test_so_it_is_for_an_update_that_comes_just_after_an_answer_was_read(monkeyp
     cache = answered(opened(retrieval_similarity=ranked()), kb("1", KEPT))
     by_key = cache._entries.by_key
 
-    def read_ahead_of_the_update(key):
-        entry = by_key(key)
+    def read_ahead_of_the_update(key, knowledge):
+        entry = by_key(key, knowledge)
         told(cache, added=[kb("2", text)])
         return entry
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, Literal
+from unittest.mock import patch
 
 import numpy as np
 
 from smartcache import Answer, Chunk, ChunkRef, KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn
 from smartcache.keys import content_version
-from smartcache.knowledge import Basis, Knowledge
+from smartcache.knowledge import Basis, Verdict
 from smartcache_eval.histories import LITERAL, History, Texts, Version
 from smartcache_eval.vectors import KnownVectors
 
@@ -197,25 +198,43 @@ def update_between(before: Texts, after: Texts) -> KnowledgeUpdate:
 
 
 def check_share_of_hit(history: History, vectors: KnownVectors) -> float:
-    """The median time that an exact hit over a file takes to hear what other processes told and to judge freshness, as
-    a share of its own median time: the quickest kind of hit, so the largest share; with an update since the answer was
-    made, after every update of the history; run by turns."""
+    """The time that an exact hit over a file takes to hear what other processes told and to judge freshness, as a share
+    of its own: the quickest kind of hit, so the largest share; with an update since the answer was made, after every
+    update of the history. Of medians: what a read takes with the news, beyond one without, and a judge within a hit.
+    """
     last = Version(dict(history.versions[-1].texts))
-    shelf, knowledge, before = _Shelf(last.texts, vectors), Knowledge(), dict[str, str]()
+    shelf, before = _Shelf(last.texts, vectors), dict[str, str]()
     with TemporaryDirectory() as folder, SmartCache.open(folder, mode="exact", strict=True) as cache:
         for version in history.versions:
-            for told in (cache.update_knowledge, knowledge.apply):
-                told(update_between(before, version.texts))
+            cache.update_knowledge(update_between(before, version.texts))
             before = dict(version.texts)
-        checks, hits = list[float](), list[float]()
-        requests = [(Request([Turn("user", question)]), shelf.search(question)) for question in history.questions]
-        for request, _ in requests:
+        requests = [Request([Turn("user", question)]) for question in history.questions]
+        for request in requests:
             cache.answer(request, lambda request, chunks: Answer("made anew"), search=shelf.search)
-        for request, found in requests * 5:
-            basis = Basis.of(frozenset(c.ref for c in found), found, knowledge.sequence - 1)
-            checks.append(_seconds(cache._answers.refresh) + _seconds(partial(knowledge.judge, basis)))
-            hits.append(_seconds(partial(cache.lookup, request)))
-    return statistics.median(checks) / statistics.median(hits)
+        cache.update_knowledge(KnowledgeUpdate(changed=[_chunk("elsewhere", "an edit")], source="docs"))
+        return _check_share(cache, requests * 5)
+
+
+def _check_share(cache: SmartCache, requests: Sequence[Request]) -> float:
+    alone, told, judged, hits = (list[float]() for _ in range(4))
+    knowledge, read, judge = cache._knowledge, cache._entries.by_key, cache._knowledge.judge
+
+    def timed(basis: Basis) -> Verdict:
+        started = perf_counter()
+        verdict = judge(basis)
+        judged.append(perf_counter() - started)
+        return verdict
+
+    for turn, request in enumerate(requests):
+        key = cache._desk.read(request).key
+        hits.append(_seconds(partial(cache.lookup, request)))
+        read(key)  # so that neither of the two is the first after other work
+        reads = [(alone, partial(read, key)), (told, partial(read, key, knowledge))]
+        for times, call in reads if turn % 2 else reversed(reads):
+            times.append(_seconds(call))
+        with patch.object(knowledge, "judge", timed):
+            cache.lookup(request)
+    return (median(told) - median(alone) + median(judged)) / median(hits)
 
 
 def _seconds(call: Callable[[], object]) -> float:

@@ -87,10 +87,10 @@ class AnswerLayer:
         if asked.refresh:
             refusals.append("refresh")
             return
-        self.refresh()
-        exact = self._alive(self._entries.by_key(asked.key), refusals)
+        exact = self._alive(self._entries.by_key(asked.key, self._knowledge), refusals)
         if exact and exact.request == asked.bytes:
             yield Hit(exact, "exact", 1.0)
+        self.refresh()
         if self._semantic and not asked.exact_only and (state := self._semantic.state(asked, refusals)):
             partition, now = self._semantic.partition(asked), self._limits.clock()
             for id in self._semantic.near(partition, asked, state, refusals):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from smartcache.knowledge import Basis
 from smartcache.types import ChunkRef
@@ -22,24 +22,30 @@ def from_column(kept: str) -> str:
 
 
 def basis_text(basis: Basis) -> str:
-    contents = sorted((*refs([ref])[0], content) for ref, content in basis.contents)
+    contents = sorted((*refs([ref])[0], content) for ref, content in basis.contents.items())
     evidence = None if basis.evidence is None else refs(sorted(basis.evidence))
     return json.dumps([evidence, None if basis.found is None else refs(sorted(basis.found)), basis.sequence, contents])
 
 
 def basis_from(text: str, checked: int | None = None) -> Basis:
     evidence, found, sequence, contents = json.loads(text)
-    return Basis(
-        None if evidence is None else frozenset(ChunkRef(*ref) for ref in evidence),
-        None if found is None else frozenset(ChunkRef(*ref) for ref in found),
-        sequence,
-        frozenset((ChunkRef(id, version, source), content) for id, version, source, content in contents),
-        checked,
-    )
+    texts = {ChunkRef(id, version, source): content for id, version, source, content in contents}
+    known = {(ref.id, ref.version, ref.source): ref for ref in texts}  # one object each: to make and compare few
+    rests_on = None if evidence is None else _known_refs(evidence, known)
+    searched = rests_on if found == evidence else None if found is None else _known_refs(found, known)
+    return Basis(rests_on, searched, sequence, texts, checked)
 
 
 def refs(refs: Iterable[ChunkRef]) -> list[tuple[str, str, str]]:
     return [(ref.id, ref.version, ref.source) for ref in refs]
+
+
+def _known_refs(
+    kept: Iterable[tuple[str, str, str]], known: Mapping[tuple[str, str, str], ChunkRef]
+) -> frozenset[ChunkRef]:
+    return frozenset(
+        [known.get((id, version, source)) or ChunkRef(id, version, source) for id, version, source in kept]
+    )
 
 
 def _is_plain(name: str) -> bool:

@@ -52,7 +52,11 @@ def usable(path: Path | None) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(f"{path or 'the cache in memory'} cannot be used now: {error}") from error
+        raise unusable(path, error) from error
+
+
+def unusable(path: Path | None, error: sqlite3.Error) -> StoreError:
+    return StoreError(f"{path or 'the cache in memory'} cannot be used now: {error}")
 
 
 def set_aside(path: Path) -> Path:

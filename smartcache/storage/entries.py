@@ -16,9 +16,9 @@ from smartcache.evidence import Evidence, Place
 from smartcache.knowledge import Basis, Knowledge
 from smartcache.reach import Farther, Reach
 from smartcache.storage.columns import basis_from, to_column
-from smartcache.storage.database import connect, file_in, set_aside, usable
+from smartcache.storage.database import connect, file_in, set_aside, unusable, usable
 from smartcache.storage.hits import HitCounts
-from smartcache.storage.knowledge_rows import KeptKnowledge
+from smartcache.storage.knowledge_rows import WRITTEN, KeptKnowledge
 from smartcache.storage.reaches import KeptReaches
 from smartcache.storage.rows import Entry, entry_from, fields_of, size_bytes
 from smartcache.storage.shadow_records import ShadowRecords
@@ -91,8 +91,10 @@ class Entries:
         """How many bytes an entry counts for."""
         return size_bytes(fields_of(entry))
 
-    def by_key(self, key: str) -> Entry | None:
-        return self._one("key = ?", key)
+    def by_key(self, key: str, knowledge: Knowledge | None = None) -> Entry | None:
+        """The entry under `key`, if any. With one, `knowledge` takes in all that was written when it was read: it may
+        be judged by that without `refresh_knowledge`, which costs as much as the reading."""
+        return self._one("key = ?", key, knowledge)
 
     def by_id(self, id: int) -> Entry | None:
         """The entry, or None where there is none that can be trusted."""
@@ -279,21 +281,30 @@ class Entries:
                 self._is_closed, self.is_gone = True, self.path is None
                 self._connection.close()
 
-    def _one(self, condition: str, value: Any) -> Entry | None:
+    def _one(self, condition: str, value: Any, knowledge: Knowledge | None = None) -> Entry | None:
         names = "id, key, request, partition, scope, dialogue, state, answer, basis, created_at, checksum, checked"
-        rows = self._all(f"SELECT {names} FROM {_ANSWERS} WHERE {condition}", value)
+        news = WRITTEN if knowledge else "NULL"
+        rows = self._all(f"SELECT {news}, {names} FROM {_ANSWERS} WHERE {condition}", value)
+        if not rows:
+            return None
+        written, *row = rows[0]
+        if knowledge and written != knowledge.sequence:
+            self.load_knowledge(knowledge)
         try:
-            return entry_from(*rows[0]) if rows else None
+            return entry_from(*row)
         except DamagedStore as error:
             with self._transaction() as connection:
                 aside = "UPDATE answers SET key = 'damaged ' || id, partition = 'damaged', state = NULL WHERE id = ?"
-                connection.execute(aside, (rows[0][0],))
+                connection.execute(aside, (row[0],))
             self._on_damage(error)
             return None
 
     def _all(self, statement: str, *values: Any) -> list[Any]:
-        with self._lock, usable(self.path):
-            return self._connection.execute(statement, values).fetchall()
+        with self._lock:
+            try:  # by hand: this is most of what there is to a hit
+                return self._connection.execute(statement, values).fetchall()
+            except sqlite3.Error as error:
+                raise unusable(self.path, error) from error
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

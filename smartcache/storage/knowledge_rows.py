@@ -16,6 +16,8 @@ from smartcache.storage.columns import basis_from, from_column, to_column
 from smartcache.storage.reaches import KeptReaches
 from smartcache.types import KnowledgeUpdate
 
+WRITTEN = "coalesce((SELECT value FROM counters WHERE name = 'knowledge'), 0)"  # how many updates are
+
 
 class KeptKnowledge:
     """The knowledge of all processes over one file. `read(statement, *values)` and `transaction()` are their store's;
@@ -102,9 +104,8 @@ def _write(connection: sqlite3.Connection, stated: Stated) -> None:
 
 def _load(read: Callable[..., list[Any]], knowledge: Knowledge) -> None:
     """Takes in what was written since the last update that `knowledge` knows; one that knows none, everything."""
-    counted = read("SELECT value FROM counters WHERE name = 'knowledge'")
     # read first: what follows may have a part of an update written meanwhile, which is read again by its number
-    sequence, known = int(counted[0][0]) if counted else 0, knowledge.sequence
+    sequence, known = int(read(f"SELECT {WRITTEN}")[0][0]), knowledge.sequence
     if sequence == known:
         return
     since = "" if known == 0 else "WHERE told.sequence > ?"

@@ -103,8 +103,5 @@ def dialogue_from(column: str | bytes, read: Callable[[str], Facts] = Facts.of) 
 
 
 def _checksum(parts: Iterable[str | bytes | None]) -> str:
-    checksum = hashlib.sha256()
-    for part in parts:
-        raw = b"" if part is None else part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        checksum.update(b"%d:" % len(raw) + raw)
-    return checksum.hexdigest()
+    raws = [part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part or b"" for part in parts]
+    return hashlib.sha256(b"".join([b"%d:%b" % (len(raw), raw) for raw in raws])).hexdigest()
