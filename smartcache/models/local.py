@@ -254,12 +254,14 @@ class LocalModel:
         """Delete the state of all texts that begin with `prefix`, or without one of all, that was computed in `scope`,
         and of what led to nothing else: here, in the lower tiers, and what is under way. Never less; more where a token
         may reach over the prefix's end: then all that shares what is before it, which a prefix of one word may have in
-        common with all. A conversation that ends in an answer is forgotten with all answers to the same. `chunks`: also
-        what is kept of these alone, for `reuse="blend"`. How many tokens lost their state in memory."""
+        common with all. A conversation that ends in an answer is forgotten with all answers to the same.
+        `chunks`, all that `generate` was given with this prompt for `reuse="blend"`, in any order: also what it kept of
+        each. That is known by the text before the first of them, so a part of them may leave even what is theirs.
+        Raises ValueError, and forgets nothing, where one is not in the prompt.
+        How many tokens lost their state in memory."""
         own, tokens = _require_scope(scope), [] if prefix is None else self._tokens.asked(prefix)
-        blend = self._tokens.blend(tokens, "blend", chunks, 0)
-        alone = blend.alone(tokens) if blend else []
-        return sum(self._decoder.forget(one, own) for one in [*alone, tokens])
+        kept = self._tokens.kept_of(prefix, chunks)
+        return sum(self._decoder.forget(one, own) for one in [*kept, tokens])
 
     def _run(
         self,

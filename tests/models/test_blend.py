@@ -210,6 +210,45 @@ def test_chunks_are_forgotten(model_of, forget, left):
     assert model.held_tokens(SYSTEM + A) == left
 
 
+@pytest.mark.parametrize("chunks", [[A, B, C], [C, A, B], [B, C, A], [B, A, C, B]])
+def test_no_chunk_of_a_prompt_stays(model_of, chunks):
+    model = model_of()
+    model.generate(PROMPT, **BLEND)
+    model.forget(PROMPT, chunks=chunks)
+    assert [model.held_tokens(SYSTEM + one) for one in (A, B, C)] == [0, 0, 0]
+
+
+def test_of_the_chunks_that_were_given_none_stays_though_the_prompt_has_more(model_of):
+    model = model_of()
+    model.generate(PROMPT, **BLEND | {"chunks": [B, C]})
+    assert model.held_tokens(SYSTEM + A + C) == len(SYSTEM + A + C)
+    model.forget(PROMPT, chunks=[C, B])
+    assert model.held_tokens(SYSTEM + A + C) == 0
+
+
+def test_a_last_chunk_whose_end_could_go_on_in_a_token_is_forgotten(network, letter_tokenizer):
+    model = LocalModel(network("llama", max_position_embeddings=256), letter_tokenizer((" ", "z")))
+    model.generate(PROMPT, **BLEND)
+    model.forget(SYSTEM + A + B + C, chunks=[A, B, C])
+    assert [model.held_tokens(SYSTEM + one) for one in (A, B, C)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "chunks", "told"),
+    [
+        (PROMPT, [A, "no cat. ", C], r"chunks\[1\] is not in the prompt"),
+        (None, [A], "chunks are those of a prompt"),
+        (PROMPT, [A, ""], r"chunks\[1\] is empty"),
+    ],
+)
+def test_chunks_that_cannot_be_forgotten_are_told_and_nothing_is_forgotten(model_of, prompt, chunks, told):
+    model = model_of()
+    model.generate(PROMPT, **BLEND)
+    with pytest.raises(ValueError, match=told):
+        model.forget(prompt, chunks=chunks)
+    assert [model.held_tokens(SYSTEM + one) for one in (A, B, C)] == [len(SYSTEM + one) for one in (A, B, C)]
+
+
 def test_chunks_stay_within_the_bytes_of_the_prefix_cache(model_of):
     room = PrefixCache(512 * 30)
     cold = model_of().generate(PROMPT, max_new_tokens=6)
