@@ -2,9 +2,9 @@
 
 A chunk's state is computed right after what stands before the first chunk, and kept by the prefix cache as the exact
 state that it is of that shorter text: so no chunk takes itself for the beginning, which is what EPIC mends by computing
-the first tokens of each. In a prompt its keys are turned to where it stands; then the tokens that the other chunks
-change most, by how far their values in the second layer are off, are computed anew, as in CacheBlend. What comes of it
-is never kept.
+the first tokens of each. Where nothing stands before the first chunk, nothing is taken. In a prompt its keys are turned
+to where it stands; then the tokens that the other chunks change most, by how far their values in the second layer are
+off, are computed anew, as in CacheBlend. What comes of it is never kept.
 """
 
 from __future__ import annotations
@@ -65,6 +65,8 @@ class BlendDecoder(BatchDecoder):
             self._count_bypass("blend: not for this kind of model")
         elif not self._prefixes.max_bytes:
             self._count_bypass("blend: no prefix cache")
+        elif progress.blend.places and not progress.blend.places[0].start:
+            self._count_bypass("blend: no text before the first chunk")
         else:
             if progress.blend.lost:
                 self._count_bypass("blend: other tokens alone than in the prompt")

@@ -273,10 +273,22 @@ def test_where_it_cannot_be_the_generation_is_exact(model_of, kind, options, rea
     assert got.token_ids == model_of(kind, {}, **options).generate(PROMPT, max_new_tokens=6).token_ids
 
 
-def test_a_chunk_that_is_not_found_is_computed(model_of):
-    model = model_of()
-    got = model.generate(SYSTEM + A + B + ASK, reuse="blend", chunks=[A, C, B], recompute=0)
+def test_no_chunk_takes_itself_for_the_beginning(model_of):
+    model, prompt = model_of(), A + B + ASK
+    got = model.generate(prompt, reuse="blend", chunks=[A, B], recompute=0, max_new_tokens=6)
+    assert (got.exact, model.usage.bypasses) == (True, {"blend: no text before the first chunk": 1})
+    assert got.token_ids == model_of().generate(prompt, max_new_tokens=6).token_ids
+    assert model.held_tokens(B) == 0
+
+
+def test_a_chunk_that_is_not_found_is_computed(model_of, seen):
+    model, prompt = model_of(), SYSTEM + A + B + ASK
+    got = model.generate(prompt, reuse="blend", chunks=[A, C, B], recompute=1.0, max_new_tokens=6)
     assert (got.exact, model.usage.bypasses["blend: other tokens alone than in the prompt"]) == (False, 1)
+    cold = model_of().generate(prompt, max_new_tokens=6)
+    assert got.token_ids == cold.token_ids
+    for mended, right in zip(seen[0], seen[-1], strict=True):
+        torch.testing.assert_close(mended, right, atol=1e-5, rtol=1e-5)
 
 
 def test_trouble_in_placing_is_an_exact_generation(model_of, monkeypatch):
