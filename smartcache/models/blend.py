@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from smartcache.models.batch import BatchDecoder
-from smartcache.models.blend_layers import View, blend_layers
+from smartcache.models.blend_layers import blend_layers, step
 from smartcache.models.decoding import Progress
 from smartcache.models.kv import Room
 
@@ -136,13 +136,12 @@ class BlendDecoder(BatchDecoder):
             wanted = torch.ones_like(at, dtype=torch.bool)
             wanted[held - start] = False
             if count:
-                hidden = layers.step(0, hidden, room, View.of(at, end, hidden))
+                hidden = step(layers, 0, hidden, room, at)
                 computed = layers.values(JUDGED_BY, hidden)[:, held - start]
                 taken = room.state(end).layers[JUDGED_BY][1].transpose(1, 2).flatten(2)[:, held]
                 off = (computed - taken).float().norm(dim=-1)[0]
                 wanted[held[off.topk(count).indices] - start] = True
             hidden, at = hidden[:, wanted], at[wanted]
-            view = View.of(at, end, hidden)
             for number in range(1 if count else 0, len(room.layers) if len(at) else 0):
-                hidden = layers.step(number, hidden, room, view)
+                hidden = step(layers, number, hidden, room, at)
             return count

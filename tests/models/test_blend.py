@@ -14,6 +14,7 @@ pytest.importorskip("transformers", reason="needs the `local` extra")
 from smartcache.layers.prefixes import NoPrefixCache, PrefixCache  # noqa: E402 - after the skip
 from smartcache.layers.prompts import build_prompt  # noqa: E402 - after the skip
 from smartcache.models import LocalModel  # noqa: E402 - after the skip
+from smartcache.models import blend_layers as blend_layers_module  # noqa: E402 - after the skip
 from smartcache.models.blend_layers import blend_layers  # noqa: E402 - after the skip
 from smartcache.models.kv import Room  # noqa: E402 - after the skip
 from smartcache.testing import chunk  # noqa: E402 - after the skip
@@ -57,6 +58,11 @@ def model_of(network: MakeNetwork, letter_tokenizer: Any) -> Any:
     return make
 
 
+def _noted(view: Any, masks: list[int]) -> Any:
+    masks.append(view.mask.numel())
+    return view
+
+
 @kinds
 @packing
 def test_with_all_computed_anew_it_is_what_a_cold_run_computes(model_of, seen, kind, config, packed):
@@ -66,6 +72,22 @@ def test_with_all_computed_anew_it_is_what_a_cold_run_computes(model_of, seen, k
     for mended, right in zip(seen[0], seen[-1], strict=True):
         torch.testing.assert_close(mended, right, atol=1e-5, rtol=1e-5)
     assert (blended.recomputed_share, blended.exact, cold.recomputed_share, cold.exact) == (1.0, False, None, True)
+
+
+@kinds
+@packing
+@pytest.mark.parametrize("rows", [1, 7])
+def test_no_mask_is_of_all_by_all(model_of, seen, monkeypatch, kind, config, packed, rows):
+    masks: list[int] = []
+    monkeypatch.setattr(blend_layers_module, "MAX_SEEN", rows * len(PROMPT))
+    of = blend_layers_module.View.of
+    monkeypatch.setattr(blend_layers_module.View, "of", lambda *own: _noted(of(*own), masks))
+    blended = model_of(kind, config, packed=packed).generate(PROMPT, recompute=1.0, **BLEND)
+    cold = model_of(kind, config, packed=packed).generate(PROMPT, max_new_tokens=6)
+    assert max(masks) <= rows * len(PROMPT)
+    assert blended.token_ids == cold.token_ids
+    for mended, right in zip(seen[0], seen[-1], strict=True):
+        torch.testing.assert_close(mended, right, atol=1e-5, rtol=1e-5)
 
 
 @kinds
