@@ -49,6 +49,7 @@ def kept_of(prompt: Sequence[int], chunks: Sequence[Sequence[int]]) -> list[list
 
 
 def require_blend(reuse: object, chunks: Any, recompute: Any) -> None:
+    """`recompute` is None where none was asked for."""
     if reuse not in get_args(Reuse):
         raise ValueError(f"reuse is {reuse!r}: it must be one of {', '.join(get_args(Reuse))}")
     is_list = isinstance(chunks, Sequence) and not isinstance(chunks, str)
@@ -58,6 +59,12 @@ def require_blend(reuse: object, chunks: Any, recompute: Any) -> None:
         )
     if "" in chunks:
         raise ValueError(f"chunks[{list(chunks).index('')}] is empty: leave it out")
+    if reuse != "blend" and (chunks or recompute is not None):
+        raise ValueError(
+            'chunks and recompute are for reuse="blend" alone, which is not exact: add it, or leave them out'
+        )
+    if recompute is None:
+        return
     if not isinstance(recompute, int | float) or isinstance(recompute, bool):
         raise TypeError(f"recompute is {recompute!r}: it must be a number from 0 to 1")
     if not 0 <= recompute <= 1:

@@ -18,7 +18,7 @@ from smartcache.errors import MissingModel
 from smartcache.layers.prefixes import NoPrefixCache, PrefixCache
 from smartcache.models.blend import BlendDecoder
 from smartcache.models.bundled import LANGUAGE_MODEL, bundled_model_path
-from smartcache.models.chunk_places import RECOMPUTE, Blend, Reuse
+from smartcache.models.chunk_places import Blend, Reuse
 from smartcache.models.decoding import Progress
 from smartcache.models.identity import fingerprint
 from smartcache.models.kv import require_cache_argument
@@ -159,7 +159,7 @@ class LocalModel:
         scope: str | None = None,
         reuse: Reuse = "prefix",
         chunks: Sequence[str] = (),
-        recompute: float = RECOMPUTE,
+        recompute: float | None = None,
         **sampling: Any,
     ) -> Generation:
         """Continue a text, or answer a conversation.
@@ -169,8 +169,9 @@ class LocalModel:
         `sampling`: temperature, top_k, top_p, min_p, repetition_penalty, do_sample, seed, as in transformers.
         `reuse="blend"` is not exact: beyond the known beginning, the state of the prompt's `chunks` (the texts as they
         stand there, in their order) is taken from where each follows the text before the first, and the share
-        `recompute` of it, of what differs most, is computed anew. Where that cannot be, the generation is exact.
-        Raises ValueError for an empty prompt, and for one that is longer than the model's context.
+        `recompute` of it (0.15), of what differs most, is computed anew. Where that cannot be, the generation is exact.
+        Raises ValueError for an empty prompt, for one that is longer than the model's context, and for `chunks` or
+        `recompute` without "blend".
         """
         tokens = self._read(prompt)
         run = self._run(
@@ -215,7 +216,7 @@ class LocalModel:
         scope: str | None = None,
         reuse: Reuse = "prefix",
         chunks: Sequence[str] = (),
-        recompute: float = RECOMPUTE,
+        recompute: float | None = None,
         **sampling: Any,
     ) -> Iterator[str]:
         """The text of `generate`, in pieces as they come; no piece ends inside a character.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from smartcache.models.chunk_places import Blend, kept_of, require_blend
+from smartcache.models.chunk_places import RECOMPUTE, Blend, kept_of, require_blend
 from smartcache.storage.chains import shared_length
 from smartcache.types import Turn
 
@@ -37,16 +37,16 @@ class Tokens:
             raise ValueError("the prompt is empty: it has no tokens")
         return list(ids)
 
-    def blend(self, prompt: list[int], reuse: str, chunks: Sequence[str], recompute: float) -> Blend | None:
+    def blend(self, prompt: list[int], reuse: str, chunks: Sequence[str], recompute: float | None) -> Blend | None:
         """Where the chunks lie in a prompt, each found by its tokens alone; None where `reuse` is another way."""
         require_blend(reuse, chunks, recompute)
         if reuse != "blend":
             return None
-        return Blend.of(prompt, self._alone(chunks), recompute)
+        return Blend.of(prompt, self._alone(chunks), RECOMPUTE if recompute is None else recompute)
 
     def kept_of(self, prompt: Prompt | None, chunks: Sequence[str]) -> list[list[int]]:
         """The texts of which a generation from `prompt` with these chunks has kept the state."""
-        require_blend("blend", chunks, 0)
+        require_blend("blend", chunks, None)
         if prompt is None and chunks:
             raise ValueError("chunks are those of a prompt: give that too, or neither to forget all")
         return [] if prompt is None else kept_of(self.of(prompt), self._alone(chunks))

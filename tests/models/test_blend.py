@@ -22,7 +22,7 @@ from smartcache.testing import chunk  # noqa: E402 - after the skip
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.models.conftest import MakeModel, MakeNetwork
+    from tests.models.conftest import MakeNetwork
 
 SYSTEM, A, B, C, ASK = "be short. ", "the quick fox. ", "a lazy dog! ", "some hen. ", "who jumps?"
 PROMPT = SYSTEM + A + B + C + ASK
@@ -330,6 +330,7 @@ def test_trouble_in_placing_is_an_exact_generation(model_of, monkeypatch):
         ({"recompute": "all"}, TypeError),
         ({"chunks": A}, TypeError),
         ({"chunks": [1]}, TypeError),
+        ({"chunks": [A, ""]}, ValueError),
     ],
 )
 def test_mistakes_are_told(model_of, wrong, error):
@@ -345,7 +346,14 @@ def test_a_prompt_knows_its_chunks():
     assert build_prompt("who?", system="be short").chunks == ()
 
 
-def test_without_blend_chunks_are_nothing(local_model: MakeModel):
-    model = local_model()
-    got = model.generate("be a. the b. who?", chunks=["the b. "], max_new_tokens=2)
-    assert (got.exact, got.cached_tokens, model.usage.bypasses) == (True, 0, {})
+@pytest.mark.parametrize("asked", [{"chunks": [B]}, {"recompute": 0.15}, {"chunks": [B], "reuse": "prefix"}])
+@pytest.mark.parametrize("way", ["generate", "stream"])
+def test_what_is_for_blend_is_refused_without_it(model_of, asked, way):
+    with pytest.raises(ValueError, match='for reuse="blend" alone'):
+        getattr(model_of(), way)(PROMPT, **asked)
+
+
+def test_the_chunks_of_a_prompt_without_any_are_none_to_refuse(model_of):
+    model = model_of()
+    assert [model.generate(PROMPT, reuse=reuse, chunks=()).exact for reuse in ("prefix", "blend")] == [True, True]
+    assert model.usage.bypasses == {}
