@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from statistics import mean, median, stdev
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from smartcache import ContextOrder, PlannedContexts, PrefixCache, plan_context
 from smartcache.layers.orders import Order
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from smartcache import Chunk, ContextPlan
     from smartcache.layers.planned import Held
     from smartcache.models import LocalModel
-    from smartcache.models.chunk_places import Reuse
 
 REQUESTS = 1_000
 ROOM_TOKENS = 20_000
@@ -112,8 +111,8 @@ def _model_figures(traffic: Sequence[Retrieved], load: Callable[[], LocalModel])
         for request in few:
             plan = _planned(request, order, planned)
             prompt = build_prompt(request.question, plan, system=SYSTEM)
-            reuse: Reuse = "blend" if label == "blend" else "prefix"
-            made.append(model.generate(prompt.turns, max_new_tokens=ANSWER_TOKENS, reuse=reuse, chunks=prompt.chunks))
+            own: dict[str, Any] = {"reuse": "blend", "chunks": prompt.chunks} if label == "blend" else {}
+            made.append(model.generate(prompt.turns, max_new_tokens=ANSWER_TOKENS, **own))
             scores.append(f1(made[-1].text, request.answers))
         conditions = (
             f"{len(few)} requests, {sum(one.prompt_tokens for one in made) // len(made):,} tokens each, "

@@ -2,9 +2,9 @@
 
 A chunk's state is computed right after what stands before the first chunk, and kept by the prefix cache as the exact
 state that it is of that shorter text: so no chunk takes itself for the beginning, which is what EPIC mends by computing
-the first tokens of each. In a prompt its keys are turned to where it stands; then the tokens that the other chunks
-change most, by how far their values in the second layer are off, are computed anew, as in CacheBlend. What comes of it
-is never kept.
+the first tokens of each. Where nothing stands before the first chunk, nothing is taken. In a prompt its keys are turned
+to where it stands; then the tokens that the other chunks change most, by how far their values in the second layer are
+off, are computed anew, as in CacheBlend. What comes of it is never kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from smartcache.models.batch import BatchDecoder
-from smartcache.models.blend_layers import View, blend_layers
+from smartcache.models.blend_layers import blend_layers, step
 from smartcache.models.decoding import Progress
 from smartcache.models.kv import Room
 
@@ -65,6 +65,8 @@ class BlendDecoder(BatchDecoder):
             self._count_bypass("blend: not for this kind of model")
         elif not self._prefixes.max_bytes:
             self._count_bypass("blend: no prefix cache")
+        elif progress.blend.places and not progress.blend.places[0].start:
+            self._count_bypass("blend: no text before the first chunk")
         else:
             if progress.blend.lost:
                 self._count_bypass("blend: other tokens alone than in the prompt")
@@ -134,13 +136,12 @@ class BlendDecoder(BatchDecoder):
             wanted = torch.ones_like(at, dtype=torch.bool)
             wanted[held - start] = False
             if count:
-                hidden = layers.step(0, hidden, room, View.of(at, end, hidden))
+                hidden = step(layers, 0, hidden, room, at)
                 computed = layers.values(JUDGED_BY, hidden)[:, held - start]
                 taken = room.state(end).layers[JUDGED_BY][1].transpose(1, 2).flatten(2)[:, held]
                 off = (computed - taken).float().norm(dim=-1)[0]
                 wanted[held[off.topk(count).indices] - start] = True
             hidden, at = hidden[:, wanted], at[wanted]
-            view = View.of(at, end, hidden)
             for number in range(1 if count else 0, len(room.layers) if len(at) else 0):
-                hidden = layers.step(number, hidden, room, view)
+                hidden = step(layers, number, hidden, room, at)
             return count

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from smartcache.models.kv import Room
 
+MAX_SEEN = 2**22  # tokens by what each sees: as a mask in float32, 16 MiB
 _MASKS = {"sdpa", "eager"}  # implementations of attention that take any mask
 
 
@@ -27,7 +28,8 @@ class BlendLayers(Protocol):
         """The values of these tokens in a layer, of shape (1, tokens, heads * width)."""
 
     def step(self, number: int, hidden: torch.Tensor, room: Room, view: View) -> torch.Tensor:
-        """What the layer makes of the tokens of `view`; their state is written into `room`, which holds all others'."""
+        """What the layer makes of the tokens of `view`; their state is written into `room`, which holds that of all
+        others before."""
 
     def turning(self, was: torch.Tensor, now: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
         """What makes keys of tokens at the positions `was` those that they have at the positions `now`."""
@@ -35,16 +37,24 @@ class BlendLayers(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """Tokens of a text by their places, in order, and what they see: the `mask` is added to their scores, and of shape
-    (1, 1, tokens, all)."""
+    """Tokens of a text by their places, in order, and what they see, up to the last of them: the `mask` is added to
+    their scores, and of shape (1, 1, tokens, seen)."""
 
     at: torch.Tensor
     mask: torch.Tensor
 
     @classmethod
-    def of(cls, at: torch.Tensor, length: int, like: torch.Tensor) -> Self:
-        hides = torch.arange(length, device=at.device)[None] > at[:, None]
+    def of(cls, at: torch.Tensor, like: torch.Tensor) -> Self:
+        hides = torch.arange(int(at[-1]) + 1, device=at.device)[None] > at[:, None]
         return cls(at, like.new_zeros(hides.shape).masked_fill_(hides, float("-inf"))[None, None])
+
+
+def step(layers: BlendLayers, number: int, hidden: torch.Tensor, room: Room, at: torch.Tensor) -> torch.Tensor:
+    """What a layer makes of the tokens at the places `at`, in order: a slice of them after the other, since a mask of
+    all would grow with the square of the text."""
+    rows = max(1, MAX_SEEN // (int(at[-1]) + 1))
+    slices = zip(torch.split(hidden, rows, dim=1), torch.split(at, rows), strict=True)
+    return torch.cat([layers.step(number, some, room, View.of(places, some)) for some, places in slices], dim=1)
 
 
 def blend_layers(network: PreTrainedModel, lean: LeanForward | None) -> BlendLayers | None:
@@ -95,7 +105,7 @@ class _LeanLayers(_Rotary):
         return self._lean.values(number, hidden)
 
     def step(self, number: int, hidden: torch.Tensor, room: Room, view: View) -> torch.Tensor:
-        return self._lean.step(number, hidden, _Written(room.layers[number], view.at), view.at, view.mask)
+        return self._lean.step(number, hidden, _Written(room.layers[number], view), view.at, view.mask)
 
 
 class _NetworkLayers(_Rotary):
@@ -110,7 +120,7 @@ class _NetworkLayers(_Rotary):
             attention_mask=view.mask,
             position_embeddings=self._body.rotary_emb(hidden, view.at[None]),
             position_ids=view.at[None],
-            cache=_Written(room.layers[number], view.at),
+            cache=_Written(room.layers[number], view),
             use_cache=True,
         )
         return made
@@ -118,12 +128,13 @@ class _NetworkLayers(_Rotary):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Written:
-    """A layer of a room that is full already: new state is written over that at the places `at`."""
+    """A layer of a room that is long enough: new state is written at the places of `view`, which gets what it sees."""
 
     layer: Any
-    at: torch.Tensor
+    view: View
 
     def update(self, keys: torch.Tensor, values: torch.Tensor, *_: Any, **__: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        self.layer.keys.index_copy_(2, self.at, keys)
-        self.layer.values.index_copy_(2, self.at, values)
-        return self.layer.keys, self.layer.values
+        self.layer.keys.index_copy_(2, self.view.at, keys)
+        self.layer.values.index_copy_(2, self.view.at, values)
+        seen = self.view.mask.shape[-1]
+        return self.layer.keys[:, :, :seen], self.layer.values[:, :, :seen]

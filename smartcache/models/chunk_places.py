@@ -36,7 +36,20 @@ class Blend:
         return [[*prompt[: self.places[0].start], *prompt[place.start : place.stop]] for place in self.places]
 
 
+def kept_of(prompt: Sequence[int], chunks: Sequence[Sequence[int]]) -> list[list[int]]:
+    """The texts of which a generation that was given these chunks, in any order, has kept the state."""
+    starts = [_found(prompt, chunk, 0) for chunk in chunks]
+    if None in starts:
+        raise ValueError(
+            f"chunks[{starts.index(None)}] is not in the prompt, so nothing was forgotten: give the chunks as they "
+            "stand there, without those that have other tokens there than alone, of which nothing is kept"
+        )
+    beginning = prompt[: min(start for start in starts if start is not None)] if chunks else ()
+    return [[*beginning, *chunk] for chunk in chunks]
+
+
 def require_blend(reuse: object, chunks: Any, recompute: Any) -> None:
+    """`recompute` is None where none was asked for."""
     if reuse not in get_args(Reuse):
         raise ValueError(f"reuse is {reuse!r}: it must be one of {', '.join(get_args(Reuse))}")
     is_list = isinstance(chunks, Sequence) and not isinstance(chunks, str)
@@ -44,6 +57,14 @@ def require_blend(reuse: object, chunks: Any, recompute: Any) -> None:
         raise TypeError(
             "chunks are the texts of a prompt's chunks, as build_prompt(…).chunks: put a single one in a list"
         )
+    if "" in chunks:
+        raise ValueError(f"chunks[{list(chunks).index('')}] is empty: leave it out")
+    if reuse != "blend" and (chunks or recompute is not None):
+        raise ValueError(
+            'chunks and recompute are for reuse="blend" alone, which is not exact: add it, or leave them out'
+        )
+    if recompute is None:
+        return
     if not isinstance(recompute, int | float) or isinstance(recompute, bool):
         raise TypeError(f"recompute is {recompute!r}: it must be a number from 0 to 1")
     if not 0 <= recompute <= 1:

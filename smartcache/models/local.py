@@ -18,7 +18,7 @@ from smartcache.errors import MissingModel
 from smartcache.layers.prefixes import NoPrefixCache, PrefixCache
 from smartcache.models.blend import BlendDecoder
 from smartcache.models.bundled import LANGUAGE_MODEL, bundled_model_path
-from smartcache.models.chunk_places import RECOMPUTE, Blend, Reuse
+from smartcache.models.chunk_places import Blend, Reuse
 from smartcache.models.decoding import Progress
 from smartcache.models.identity import fingerprint
 from smartcache.models.kv import require_cache_argument
@@ -159,7 +159,7 @@ class LocalModel:
         scope: str | None = None,
         reuse: Reuse = "prefix",
         chunks: Sequence[str] = (),
-        recompute: float = RECOMPUTE,
+        recompute: float | None = None,
         **sampling: Any,
     ) -> Generation:
         """Continue a text, or answer a conversation.
@@ -169,8 +169,9 @@ class LocalModel:
         `sampling`: temperature, top_k, top_p, min_p, repetition_penalty, do_sample, seed, as in transformers.
         `reuse="blend"` is not exact: beyond the known beginning, the state of the prompt's `chunks` (the texts as they
         stand there, in their order) is taken from where each follows the text before the first, and the share
-        `recompute` of it, of what differs most, is computed anew. Where that cannot be, the generation is exact.
-        Raises ValueError for an empty prompt, and for one that is longer than the model's context.
+        `recompute` of it (0.15), of what differs most, is computed anew. Where that cannot be, the generation is exact.
+        Raises ValueError for an empty prompt, for one that is longer than the model's context, and for `chunks` or
+        `recompute` without "blend".
         """
         tokens = self._read(prompt)
         run = self._run(
@@ -215,7 +216,7 @@ class LocalModel:
         scope: str | None = None,
         reuse: Reuse = "prefix",
         chunks: Sequence[str] = (),
-        recompute: float = RECOMPUTE,
+        recompute: float | None = None,
         **sampling: Any,
     ) -> Iterator[str]:
         """The text of `generate`, in pieces as they come; no piece ends inside a character.
@@ -254,12 +255,14 @@ class LocalModel:
         """Delete the state of all texts that begin with `prefix`, or without one of all, that was computed in `scope`,
         and of what led to nothing else: here, in the lower tiers, and what is under way. Never less; more where a token
         may reach over the prefix's end: then all that shares what is before it, which a prefix of one word may have in
-        common with all. A conversation that ends in an answer is forgotten with all answers to the same. `chunks`: also
-        what is kept of these alone, for `reuse="blend"`. How many tokens lost their state in memory."""
+        common with all. A conversation that ends in an answer is forgotten with all answers to the same.
+        `chunks`, all that `generate` was given with this prompt for `reuse="blend"`, in any order: also what it kept of
+        each. That is known by the text before the first of them, so a part of them may leave even what is theirs.
+        Raises ValueError, and forgets nothing, where one is not in the prompt.
+        How many tokens lost their state in memory."""
         own, tokens = _require_scope(scope), [] if prefix is None else self._tokens.asked(prefix)
-        blend = self._tokens.blend(tokens, "blend", chunks, 0)
-        alone = blend.alone(tokens) if blend else []
-        return sum(self._decoder.forget(one, own) for one in [*alone, tokens])
+        kept = self._tokens.kept_of(prefix, chunks)
+        return sum(self._decoder.forget(one, own) for one in [*kept, tokens])
 
     def _run(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from smartcache.models.chunk_places import Blend, require_blend
+from smartcache.models.chunk_places import RECOMPUTE, Blend, kept_of, require_blend
 from smartcache.storage.chains import shared_length
 from smartcache.types import Turn
 
@@ -37,14 +37,19 @@ class Tokens:
             raise ValueError("the prompt is empty: it has no tokens")
         return list(ids)
 
-    def blend(self, prompt: list[int], reuse: str, chunks: Sequence[str], recompute: float) -> Blend | None:
+    def blend(self, prompt: list[int], reuse: str, chunks: Sequence[str], recompute: float | None) -> Blend | None:
         """Where the chunks lie in a prompt, each found by its tokens alone; None where `reuse` is another way."""
         require_blend(reuse, chunks, recompute)
         if reuse != "blend":
             return None
-        with self._lock:
-            alone = [self._tokenizer(chunk, add_special_tokens=False)["input_ids"] for chunk in chunks]
-        return Blend.of(prompt, alone, recompute)
+        return Blend.of(prompt, self._alone(chunks), RECOMPUTE if recompute is None else recompute)
+
+    def kept_of(self, prompt: Prompt | None, chunks: Sequence[str]) -> list[list[int]]:
+        """The texts of which a generation from `prompt` with these chunks has kept the state."""
+        require_blend("blend", chunks, None)
+        if prompt is None and chunks:
+            raise ValueError("chunks are those of a prompt: give that too, or neither to forget all")
+        return [] if prompt is None else kept_of(self.of(prompt), self._alone(chunks))
 
     def beginning(self, prompt: Prompt) -> list[int]:
         """What later prompts begin with: of a conversation in which the user has the next word, all up to that."""
@@ -82,6 +87,10 @@ class Tokens:
         with self._lock:
             text = self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return str(text)
+
+    def _alone(self, chunks: Sequence[str]) -> list[list[int]]:
+        with self._lock:
+            return [self._tokenizer(chunk, add_special_tokens=False)["input_ids"] for chunk in chunks]
 
     def _of_turns(self, turns: Sequence[Turn]) -> list[int]:
         if not self._tokenizer.chat_template:

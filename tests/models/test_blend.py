@@ -14,6 +14,7 @@ pytest.importorskip("transformers", reason="needs the `local` extra")
 from smartcache.layers.prefixes import NoPrefixCache, PrefixCache  # noqa: E402 - after the skip
 from smartcache.layers.prompts import build_prompt  # noqa: E402 - after the skip
 from smartcache.models import LocalModel  # noqa: E402 - after the skip
+from smartcache.models import blend_layers as blend_layers_module  # noqa: E402 - after the skip
 from smartcache.models.blend_layers import blend_layers  # noqa: E402 - after the skip
 from smartcache.models.kv import Room  # noqa: E402 - after the skip
 from smartcache.testing import chunk  # noqa: E402 - after the skip
@@ -21,7 +22,7 @@ from smartcache.testing import chunk  # noqa: E402 - after the skip
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.models.conftest import MakeModel, MakeNetwork
+    from tests.models.conftest import MakeNetwork
 
 SYSTEM, A, B, C, ASK = "be short. ", "the quick fox. ", "a lazy dog! ", "some hen. ", "who jumps?"
 PROMPT = SYSTEM + A + B + C + ASK
@@ -57,6 +58,11 @@ def model_of(network: MakeNetwork, letter_tokenizer: Any) -> Any:
     return make
 
 
+def _noted(view: Any, masks: list[int]) -> Any:
+    masks.append(view.mask.numel())
+    return view
+
+
 @kinds
 @packing
 def test_with_all_computed_anew_it_is_what_a_cold_run_computes(model_of, seen, kind, config, packed):
@@ -66,6 +72,22 @@ def test_with_all_computed_anew_it_is_what_a_cold_run_computes(model_of, seen, k
     for mended, right in zip(seen[0], seen[-1], strict=True):
         torch.testing.assert_close(mended, right, atol=1e-5, rtol=1e-5)
     assert (blended.recomputed_share, blended.exact, cold.recomputed_share, cold.exact) == (1.0, False, None, True)
+
+
+@kinds
+@packing
+@pytest.mark.parametrize("rows", [1, 7])
+def test_no_mask_is_of_all_by_all(model_of, seen, monkeypatch, kind, config, packed, rows):
+    masks: list[int] = []
+    monkeypatch.setattr(blend_layers_module, "MAX_SEEN", rows * len(PROMPT))
+    of = blend_layers_module.View.of
+    monkeypatch.setattr(blend_layers_module.View, "of", lambda *own: _noted(of(*own), masks))
+    blended = model_of(kind, config, packed=packed).generate(PROMPT, recompute=1.0, **BLEND)
+    cold = model_of(kind, config, packed=packed).generate(PROMPT, max_new_tokens=6)
+    assert max(masks) <= rows * len(PROMPT)
+    assert blended.token_ids == cold.token_ids
+    for mended, right in zip(seen[0], seen[-1], strict=True):
+        torch.testing.assert_close(mended, right, atol=1e-5, rtol=1e-5)
 
 
 @kinds
@@ -210,6 +232,45 @@ def test_chunks_are_forgotten(model_of, forget, left):
     assert model.held_tokens(SYSTEM + A) == left
 
 
+@pytest.mark.parametrize("chunks", [[A, B, C], [C, A, B], [B, C, A], [B, A, C, B]])
+def test_no_chunk_of_a_prompt_stays(model_of, chunks):
+    model = model_of()
+    model.generate(PROMPT, **BLEND)
+    model.forget(PROMPT, chunks=chunks)
+    assert [model.held_tokens(SYSTEM + one) for one in (A, B, C)] == [0, 0, 0]
+
+
+def test_of_the_chunks_that_were_given_none_stays_though_the_prompt_has_more(model_of):
+    model = model_of()
+    model.generate(PROMPT, **BLEND | {"chunks": [B, C]})
+    assert model.held_tokens(SYSTEM + A + C) == len(SYSTEM + A + C)
+    model.forget(PROMPT, chunks=[C, B])
+    assert model.held_tokens(SYSTEM + A + C) == 0
+
+
+def test_a_last_chunk_whose_end_could_go_on_in_a_token_is_forgotten(network, letter_tokenizer):
+    model = LocalModel(network("llama", max_position_embeddings=256), letter_tokenizer((" ", "z")))
+    model.generate(PROMPT, **BLEND)
+    model.forget(SYSTEM + A + B + C, chunks=[A, B, C])
+    assert [model.held_tokens(SYSTEM + one) for one in (A, B, C)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "chunks", "told"),
+    [
+        (PROMPT, [A, "no cat. ", C], r"chunks\[1\] is not in the prompt"),
+        (None, [A], "chunks are those of a prompt"),
+        (PROMPT, [A, ""], r"chunks\[1\] is empty"),
+    ],
+)
+def test_chunks_that_cannot_be_forgotten_are_told_and_nothing_is_forgotten(model_of, prompt, chunks, told):
+    model = model_of()
+    model.generate(PROMPT, **BLEND)
+    with pytest.raises(ValueError, match=told):
+        model.forget(prompt, chunks=chunks)
+    assert [model.held_tokens(SYSTEM + one) for one in (A, B, C)] == [len(SYSTEM + one) for one in (A, B, C)]
+
+
 def test_chunks_stay_within_the_bytes_of_the_prefix_cache(model_of):
     room = PrefixCache(512 * 30)
     cold = model_of().generate(PROMPT, max_new_tokens=6)
@@ -234,10 +295,22 @@ def test_where_it_cannot_be_the_generation_is_exact(model_of, kind, options, rea
     assert got.token_ids == model_of(kind, {}, **options).generate(PROMPT, max_new_tokens=6).token_ids
 
 
-def test_a_chunk_that_is_not_found_is_computed(model_of):
-    model = model_of()
-    got = model.generate(SYSTEM + A + B + ASK, reuse="blend", chunks=[A, C, B], recompute=0)
+def test_no_chunk_takes_itself_for_the_beginning(model_of):
+    model, prompt = model_of(), A + B + ASK
+    got = model.generate(prompt, reuse="blend", chunks=[A, B], recompute=0, max_new_tokens=6)
+    assert (got.exact, model.usage.bypasses) == (True, {"blend: no text before the first chunk": 1})
+    assert got.token_ids == model_of().generate(prompt, max_new_tokens=6).token_ids
+    assert model.held_tokens(B) == 0
+
+
+def test_a_chunk_that_is_not_found_is_computed(model_of, seen):
+    model, prompt = model_of(), SYSTEM + A + B + ASK
+    got = model.generate(prompt, reuse="blend", chunks=[A, C, B], recompute=1.0, max_new_tokens=6)
     assert (got.exact, model.usage.bypasses["blend: other tokens alone than in the prompt"]) == (False, 1)
+    cold = model_of().generate(prompt, max_new_tokens=6)
+    assert got.token_ids == cold.token_ids
+    for mended, right in zip(seen[0], seen[-1], strict=True):
+        torch.testing.assert_close(mended, right, atol=1e-5, rtol=1e-5)
 
 
 def test_trouble_in_placing_is_an_exact_generation(model_of, monkeypatch):
@@ -257,6 +330,7 @@ def test_trouble_in_placing_is_an_exact_generation(model_of, monkeypatch):
         ({"recompute": "all"}, TypeError),
         ({"chunks": A}, TypeError),
         ({"chunks": [1]}, TypeError),
+        ({"chunks": [A, ""]}, ValueError),
     ],
 )
 def test_mistakes_are_told(model_of, wrong, error):
@@ -272,7 +346,14 @@ def test_a_prompt_knows_its_chunks():
     assert build_prompt("who?", system="be short").chunks == ()
 
 
-def test_without_blend_chunks_are_nothing(local_model: MakeModel):
-    model = local_model()
-    got = model.generate("be a. the b. who?", chunks=["the b. "], max_new_tokens=2)
-    assert (got.exact, got.cached_tokens, model.usage.bypasses) == (True, 0, {})
+@pytest.mark.parametrize("asked", [{"chunks": [B]}, {"recompute": 0.15}, {"chunks": [B], "reuse": "prefix"}])
+@pytest.mark.parametrize("way", ["generate", "stream"])
+def test_what_is_for_blend_is_refused_without_it(model_of, asked, way):
+    with pytest.raises(ValueError, match='for reuse="blend" alone'):
+        getattr(model_of(), way)(PROMPT, **asked)
+
+
+def test_the_chunks_of_a_prompt_without_any_are_none_to_refuse(model_of):
+    model = model_of()
+    assert [model.generate(PROMPT, reuse=reuse, chunks=()).exact for reuse in ("prefix", "blend")] == [True, True]
+    assert model.usage.bypasses == {}
