@@ -56,7 +56,11 @@ def goes_on(question: str) -> bool:
 _KINDS = tuple(
     (kind, re.compile(pattern, re.I))
     for kind, pattern in (
-        ("how many", r"\bhow (?:many|much)\b|\bwhat (?:number|amount|price|cost)\b"),
+        (
+            "how many",
+            r"\bhow (?:many|much)\b|\bwhat (?:number|amount|price|cost)\b"
+            r"|\bwhat (?:do|does|did|will|would) [^?.!]{1,60} costs?\b",
+        ),
         ("when", rf"\bwhen\b|\b(?:what|which) {one_of(KINDS_OF_TIME)}\b|\bhow (?:long|old)\b"),
         ("where", rf"\bwhere\b|\b(?:what|which) {one_of(KINDS_OF_PLACE)}\b"),
         ("who", r"\bwho(?:m|se)?\b|\b(?:what|which) person\b"),

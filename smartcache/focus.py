@@ -35,6 +35,8 @@ def focus(one: str, other: str) -> tuple[str, str] | None:
     asks = asks_of(" ".join(left))
     if asks and asks == asks_of(" ".join(right)):
         return None
+    if not any(part - ASKING for part in weighty) and (asks := asks_of(one)) and asks == asks_of(other):
+        return None  # "How much does it cost?", "What does it cost?"
     return " ".join(left), " ".join(right)
 
 

@@ -232,7 +232,7 @@ INTERROGATIVES = (
     (r"who|whom|whose|(?:what|which) person", "who"),
     (r"how long|how many (?:seconds|minutes|hours|days|weeks|months|years)", "how long"),
     (r"how many|what number of", "how many"),
-    (r"how much|what (?:price|cost|amount)", "how much"),
+    (r"how much|what (?:price|cost|amount)|what (?:do|does|did|will|would) [^?.!]{1,60} costs?", "how much"),
     (r"how old|what age", "how old"),
     (r"how often", "how often"),
     (r"how far", "how far"),

@@ -16,6 +16,8 @@ from smartcache.asks import asks, aspects, goes_on, kinds_apart
         ("Couldn't they wait?", "yes or no"),
         ("I would like to know how much it costs", "how many"),
         ("What year was it?", "when"),
+        ("What does the Plus plan cost?", "how many"),
+        ("What does the Plus plan do?", "what"),
         ("Fix the light", ""),
     ],
 )

@@ -158,3 +158,9 @@ def test_a_state_that_was_kept_under_another_rule_is_not_compared(monkeypatch):
 def test_a_word_that_points_is_light_in_each_of_its_forms(pointing):
     assert weighty_stems(f"Is {pointing} a fish?") == weighty_stems("Is it a fish?") == {"fish"}
     assert weighty_stems("Is Theo a fish?") == {"theo", "fish"}
+
+
+def test_two_ways_to_ask_for_one_kind_of_thing_are_wording_alone():
+    assert focus("How much does it cost?", "What does it cost?") is None
+    assert focus("Where is it?", "What is it?") == ("Where", "What")
+    assert focus("How much does it cost?", "How much does it weigh?") is not None

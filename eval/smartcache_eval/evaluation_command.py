@@ -145,7 +145,7 @@ def gate(
     if upper <= max_wrong:
         print(f"passed: {told}")
         return
-    print(f"above: {told}{_too_few(tally, max_wrong)}")
+    print(f"not shown: {told}{_too_few(tally, max_wrong, part)}" if not tally.wrong else f"above: {told}")
     raise typer.Exit(1)
 
 
@@ -173,12 +173,13 @@ def _one_line_errors() -> Iterator[None]:
         raise typer.Exit(2) from error
 
 
-def _too_few(tally: Tally, max_wrong: float) -> str:
+def _too_few(tally: Tally, max_wrong: float, part: PartName) -> str:
     """How many hits without a wrong one would show that the bound is kept, where there were fewer."""
-    if tally.wrong or not max_wrong:
+    if not max_wrong:
         return ""
     needed = int(3.8415 * (1 - max_wrong) / max_wrong) + 1
-    return f". With none wrong it takes {needed:,} hits to show it: a larger workload, or --part all"
+    instead = "a larger workload" if part is PartName.all else "a larger workload, or --part all"
+    return f". With none wrong it takes {needed:,} hits to show it: {instead}"
 
 
 def _print(result: Run) -> None:
