@@ -233,7 +233,8 @@ class Told:
     def _is_met(self, one: Sentence, own: Sequence[Sentence], others: Sequence[Sentence], said: Set[str]) -> bool:
         """Whether the other speaker said it; a choice, in one sentence, and not in one that both have."""
         if one.is_choice:
-            return any(one.words <= other.words and (other.text == one.text or other not in own) for other in others)
+            both = {sentence.text for sentence in own} - {one.text}
+            return any(one.words <= other.words for other in others if other.text not in both)
         return _stems(self.dialogue.facts_of(one.text)) <= said
 
     def _told_beside(self, other: Told) -> int:

@@ -151,7 +151,7 @@ def _alike(one: Sentence, other: Sentence, vectors: RememberedVectors) -> float:
     return 1.0 if nearness >= MIN_ALIKE else nearness
 
 
-_BEFORE_A_PERSON = {"am", "had", "shall", "may", "might", "must"}  # "May I go", and not "May 5 works"
+_BEFORE_A_PERSON = frozenset("am had shall may might must".split())  # "May I go", and not "May 5 works"
 QUESTION = re.compile(
     rf"[?？吗呢]\s*$|^\W*(?:{one_of(JOINING)} )?"
     rf"(?:wh\w+|how|{one_of(AUXILIARIES - _BEFORE_A_PERSON | DENIED_AUXILIARIES)}"

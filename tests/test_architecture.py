@@ -26,6 +26,7 @@ FLOORS = (
     ("smartcache.types", "smartcache.errors"),
     (
         "smartcache.keys",
+        "smartcache.copies",
         "smartcache.word_classes",
         "smartcache.wording",
         "smartcache.wording_chinese",

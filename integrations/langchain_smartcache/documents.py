@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.documents import Document
 
 from smartcache import Chunk, ChunkRef
+from smartcache.copies import own_copy
 from smartcache.keys import content_version
 
 REF = "smartcache_ref"  # in a document's metadata: [id, version, source]
@@ -49,12 +50,5 @@ def _own(document: Document) -> Document:
     try:
         return copy.deepcopy(document)
     except Exception:  # whatever an object in the metadata raises when it is copied: a lock, a client
-        metadata = {name: _copied(value) for name, value in document.metadata.items()}
+        metadata = {name: own_copy(value) for name, value in document.metadata.items()}
         return document.model_copy(update={"metadata": metadata})
-
-
-def _copied(value: Any) -> Any:
-    try:
-        return copy.deepcopy(value)
-    except Exception:
-        return value

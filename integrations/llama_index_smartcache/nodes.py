@@ -11,6 +11,7 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
 from llama_index.core.storage.docstore.utils import doc_to_json, json_to_doc
 
 from smartcache import Chunk, ChunkRef
+from smartcache.copies import own_copy
 from smartcache.errors import UnstableKey
 from smartcache.keys import digest
 
@@ -68,16 +69,9 @@ def _own(scored: NodeWithScore) -> NodeWithScore:
         return deepcopy(scored)
     except Exception:  # whatever an object in the metadata raises when it is copied: a lock, a client
         node = scored.node
-        fields = {name: _copied(getattr(node, name)) for name in type(node).model_fields if name != "metadata"}
-        metadata = {name: _copied(value) for name, value in node.metadata.items()}
+        fields = {name: own_copy(getattr(node, name)) for name in type(node).model_fields if name != "metadata"}
+        metadata = {name: own_copy(value) for name, value in node.metadata.items()}
         return NodeWithScore(node=node.model_copy(update={**fields, "metadata": metadata}), score=scored.score)
-
-
-def _copied(value: Any) -> Any:
-    try:
-        return deepcopy(value)
-    except Exception:
-        return value
 
 
 def _version(node: BaseNode) -> str:
