@@ -71,7 +71,13 @@ def unnamed(one: str, other: str, names: frozenset[str]) -> tuple[str, str] | No
 
 def weighty_stems(text: str) -> frozenset[str]:
     """The stems of all words but the lightest, those that ask and those that point."""
-    return _weighty(text.split()) - ASKING - POINTING
+    return frozenset(stem for _, stem in weights(text))
+
+
+def weights(text: str) -> list[tuple[str, str]]:
+    """Those words, as they come and as they stand, each with its stem."""
+    stems = ((word, stem(plain)) for word in text.split() if (plain := _plain(word)) and plain not in LIGHT_WORDS)
+    return [(word, stem) for word, stem in stems if stem not in ASKING and stem not in POINTING]
 
 
 def _shared(words: list[str], others: list[str]) -> tuple[int, int]:

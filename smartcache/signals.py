@@ -9,7 +9,7 @@ from functools import cached_property
 from smartcache.asks import asks, aspects, goes_on, kinds_apart
 from smartcache.dialogue import Dialogue, replies
 from smartcache.facts import Facts
-from smartcache.focus import weighty_stems
+from smartcache.focus import weights, weighty_stems
 from smartcache.small_words import SmallWords
 from smartcache.stems import stem
 from smartcache.telling import Sentence, stated
@@ -127,7 +127,7 @@ class Told:
 
     @cached_property
     def weighty(self) -> frozenset[str]:
-        return weighty_stems(self.dialogue.question)
+        return frozenset(stem for _, stem in self._weights)
 
     @cached_property
     def last_words(self) -> frozenset[str]:
@@ -180,11 +180,12 @@ class Told:
 
     def left(self, other: Told) -> str:
         """The question's words, but for the lightest, that the other question does not have."""
-        return " ".join(word for word, stems in self._weights if stems - other.weighty - other.words)
+        return " ".join(word for word, stem in self._weights if stem not in other.weighty and stem not in other.words)
 
     @cached_property
-    def _weights(self) -> list[tuple[str, frozenset[str]]]:
-        return [(word, weighty_stems(word)) for word in self.dialogue.question.split()]
+    def _weights(self) -> list[tuple[str, str]]:
+        """Those words, each with its stem."""
+        return weights(self.dialogue.question)
 
     def _aspects_beside(self, other: Told) -> int:
         """How many aspects are asked for here that the other question does not speak of."""

@@ -39,7 +39,7 @@ class _Partition:
     fact_stems: dict[int, str] = field(default_factory=dict)  # of the questions that have hard facts, a line each
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Kept:
     """One of them, and what its entry says of it."""
 
@@ -47,6 +47,15 @@ class _Kept:
     partition: str
     created_at: float
     case: Case
+    is_read: bool = False
+
+    def reading(self) -> Case:
+        """The case to judge. What is read from its texts stays from the second time on: most are judged once, and
+        whatever stays costs each run of the garbage collector."""
+        if self.is_read:
+            return self.case
+        self.is_read = True
+        return Case(Told(replace(self.case.dialogue)), self.case.state)
 
 
 class SemanticIndex:
@@ -119,7 +128,7 @@ class SemanticIndex:
         similarity = cosine(state.question, kept.case.state.question)
         if kept.key == asked.key:
             return similarity, Ruling("same_key")
-        ruling = self.rule(Case(asked.told, state), kept.case, max(0.0, now - kept.created_at), policy)
+        ruling = self.rule(Case(asked.told, state), kept.reading(), max(0.0, now - kept.created_at), policy)
         if ruling.refusal is None and self._is_reported(kept, asked, state):
             ruling = replace(ruling, refusal="reported_wrong")
         return similarity, ruling
