@@ -11,12 +11,14 @@ from smartcache.word_classes import (
     AUXILIARIES,
     BE,
     DEMANDS,
+    DEMONSTRATIVES,
     DENIED_AUXILIARIES,
     KINDS_OF_PLACE,
     KINDS_OF_TIME,
     LINKING,
     OKAYS,
     OWNERS,
+    THIRD_PERSON,
 )
 from smartcache.wording import ASKING, LIGHT_WORDS, POINTING, one_of
 
@@ -50,7 +52,8 @@ def aspects(question: str) -> frozenset[str]:
 
 def goes_on(question: str) -> bool:
     """Whether a question asks for what comes after something that was said, and does not say after what."""
-    return bool(_GOES_ON.search(question[:MAX_LETTERS]))
+    question = question[:MAX_LETTERS]
+    return bool(_GOES_ON.search(question)) and not _BESIDE.search(question)
 
 
 _KINDS = tuple(
@@ -77,7 +80,12 @@ _YES_OR_NO = re.compile(
 )
 _GOES_ON = re.compile(
     r"\b(?:next|then|afterwards?|later|previous(?:ly)?|again)\W*$|\bnext (?:after|in|at)\b"
-    r"|\b(?:else|others?|more)\b(?!.*\b(?:than|besides|except|but|apart|aside)\b)|\banother\b",
+    r"|\b(?:else|others?|more)\b(?!.*\b(?:than|but)\b)|\banother\b",
+    re.I,
+)
+_BESIDE = re.compile(  # "Besides that, …?" says it no more than "…?" does
+    r"\b(?:besides(?!,)|except(?: for)?|(?:apart|aside) from|other than|in addition to)\s+"
+    rf"(?!{one_of(DEMONSTRATIVES | THIRD_PERSON)}\b)(?=\w)",
     re.I,
 )
 _WANTED = (

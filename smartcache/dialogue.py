@@ -15,11 +15,12 @@ from smartcache.facts import Facts, content_words
 from smartcache.keys import canonical, digest
 from smartcache.politeness import plainly, without_greeting
 from smartcache.repair import mended
+from smartcache.standing import DEFINITE, stands_alone
 from smartcache.stems import stem
 from smartcache.telling import asks_something, stated
 from smartcache.types import Request, Turn
 from smartcache.word_classes import AUXILIARIES, AYES, FIRST_PERSON, NOES, ORDINALS, SECOND_PERSON
-from smartcache.wording import ANAPHORA, CHINESE_ANAPHORA, ELLIPTIC_START, NOT_ANAPHORA, SENTENCE_STARTERS, one_of
+from smartcache.wording import one_of
 
 # Options that cannot change the answer. A written list of what is left out: all that is not on it is in the key.
 NEUTRAL_OPTIONS = frozenset(
@@ -27,7 +28,6 @@ NEUTRAL_OPTIONS = frozenset(
     "max_concurrency extra_headers".split()
 )
 
-MAX_LETTERS = 2_000  # a longer question is a document
 RICH_WORDS = 4  # a question with so many words that carry meaning tells what it is about
 
 
@@ -64,7 +64,9 @@ class Dialogue:
     @cached_property
     def spoken(self) -> tuple[tuple[str, str], ...]:
         """The turns before the question that say anything."""
-        return tuple((role, text) for role, text in self.history if self._tells(text))
+        before = ["", *(text if role != "user" else "" for role, text in self.history)]
+        turns = zip(self.history, before, strict=False)
+        return tuple((role, text) for (role, text), asked in turns if self._tells(text, asked))
 
     def facts_of(self, *texts: str) -> Facts:
         """The facts of some of the turns, one after the other; each is read once."""
@@ -72,8 +74,9 @@ class Dialogue:
             self._joined[texts] = Facts.joined(map(self._read, texts))
         return self._joined[texts]
 
-    def _tells(self, text: str) -> bool:
-        known = self._read(without_greeting(text))
+    def _tells(self, text: str, before: str) -> bool:
+        """Not of greetings, but where they answer the turn `before`: "What should it say?"."""
+        known = self._read(text if asks_something(without_greeting(before)) else without_greeting(text))
         return bool(known.content or known.hard or known.negations or known.states_a_side)
 
     def _read(self, text: str) -> Facts:
@@ -109,7 +112,7 @@ class Dialogue:
         tells_its_subject = bool(names) or len(self.question_facts.content) >= RICH_WORDS
         if self._has_stated and (_OF_THE_USER.match(self.question) or not tells_its_subject):
             return False
-        if self._has_stated and not names and _DEFINITE.search(self.question):
+        if self._has_stated and not names and DEFINITE.search(self.question):
             return False  # "the device": what the user has
         if self._has_stated and frozenset(map(stem, self.told_facts.content)) & frozenset(
             map(stem, self.question_facts.content - self.question_facts.names)
@@ -201,7 +204,7 @@ class Dialogue:
     def earlier_facts(self) -> Facts:
         """The facts of what the user said before, where a question that stands alone may still mean it by "the device";
         none where it names what it means."""
-        may_mean_it = _DEFINITE.search(self.question) and not self.context and not self.question_facts.names
+        may_mean_it = DEFINITE.search(self.question) and not self.context and not self.question_facts.names
         return self.facts_of(*(text for role, text in self.history if role == "user" and may_mean_it))
 
     @cached_property
@@ -293,29 +296,6 @@ def unseen_reason(dialogue: Dialogue, turns: Sequence[Turn], vectors: Remembered
     return None
 
 
-def stands_alone(question: str, read: Callable[[str], Facts] = Facts.of) -> bool:
-    """Whether a question can be understood without what was said before. In doubt it cannot."""
-    if len(question) > MAX_LETTERS:
-        return False
-    if not question.isascii() and CHINESE_ANAPHORA.search(question):
-        return False
-    if ELLIPTIC_START.search(question):
-        return False
-    if ANAPHORA.search(question) or "example" in question.lower():  # with no word that points, none is left of them
-        spoken = _CAPITAL_INSIDE.sub(" ", NOT_ANAPHORA.sub(" ", question))
-        if ANAPHORA.search(spoken):
-            return False
-    if not question.isascii() and any("\u4e00" <= letter <= "\u9fff" for letter in question):
-        return len(question) >= 8
-    facts = read(question)
-    if len(facts.words) > 2 and not facts.words & SENTENCE_STARTERS:
-        return False  # mostly another language, whose pronouns nobody here knows
-    if facts.names:
-        return True
-    words = [word for word in facts.content if not word[0].isdigit()]
-    return len(words) >= (4 if _DEFINITE.search(question) else 3)
-
-
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a sign: no tokenizer takes it
 _TOPIC = re.compile(r"^\W*(?:please )?(?:tell me about|describe|explain)\b", re.I)
 _NO = re.compile(rf"^\W*(?:(?:{one_of(NOES)}|not|never|i'm not|i \w+(?:n't| not))\b|不|没)", re.I)
@@ -342,5 +322,3 @@ _OF_THE_USER = re.compile(  # "Can I get it?", and not "How do I get it?"
     re.I,
 )
 _OF_THE_OTHER = re.compile(rf"\b{one_of(SECOND_PERSON | {'here', 'they', 'their'})}\b|\bat the \w+\W*$", re.I)
-_DEFINITE = re.compile(r"\bthe\b|\w's\b", re.I)  # "the film": which one may have been said before
-_CAPITAL_INSIDE = re.compile(r"(?<=[^.!?\s]\s)[A-Z][\w-]*")  # "Halden One" points at nothing

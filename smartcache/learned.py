@@ -65,7 +65,7 @@ class Curve:
 @dataclass(frozen=True)
 class Learned:
     """Weights for the vectors of the embedder named `embedder`. `curves`: by how many of the two questions
-    lean on what was said before them, 0 to 2."""
+    lean on what was said before them, 0 to 2 (see `kind_of`)."""
 
     embedder: str
     digest: Digest
@@ -189,6 +189,14 @@ def is_same(signals: Mapping[str, Any]) -> Any:
     their case, as far as known. On arrays row by row."""
     is_one = (signals["same_words"] == 1) & (signals["histories"] == 0) & (signals["facts_agree"] == 1)
     return is_one & (signals.get("told_beside", 0.0) == 0)
+
+
+def kind_of(signals: Mapping[str, Any]) -> Any:
+    """By which a pair has its curve: how many of the two questions lean on what was said before them. One of two does
+    too where only one was asked after anything, and all that the other says was said there: "Which are free?" after
+    "What is worth seeing in Rome?" is "Which sights in Rome are free?". On arrays row by row."""
+    leans = (signals["histories"] == 0) & (signals["one_after"] == 1) & (signals.get("told_there", 1.0) == 1)
+    return signals["histories"] + leans
 
 
 def _upper(wrong: int, served: int) -> float:

@@ -85,18 +85,21 @@ _WH = one_of(BARE_QUESTION_WORDS)
 _AYE = one_of(AYES)
 _THIS = r"(?:that|it|this|all|everything)"
 _YES = re.compile(
-    rf"(?:{_AYE} )?(?:{_AYE}|sure|correct|exactly|absolutely|definitely|certainly|indeed"
+    rf"(?:{_AYE} )?(?:{_AYE}|sure(?: thing)?|correct|exactly|absolutely|definitely|certainly|indeed"
     r"|(?:i )?(?:confirm|confirmed|agree|agreed)|(?:please )?(?:do (?:that|it|so)|proceed|go ahead)|please do"
-    rf"|{_THIS}(?:'s| is| are)? (?:all )?(?:right|correct|works)"
+    rf"|{_THIS}(?:'?s| is| are)? (?:all )?(?:right|correct)"
+    rf"|{_THIS} (?:works|(?:will|would|should) (?:work|do))|works(?= for me)|(?:{_THIS} )?suits me(?: well)?"
+    r"|i(?:'d| would) like that"
     r"|(?:you're|you are|that sounds) (?:right|correct)|you got (?:it|that)(?: right)?"
     r"|(?:the|all) (?:information|details|info)(?: you have)?(?: is| are)? (?:right|correct)"
     r"|that(?:'s| is) (?:exactly )?what i (?:want|need|wanted)(?: to do)?)(?: for me)?"
 )
 _PRAISE = re.compile(
-    rf"(?:{_AYE} )?(?:{_THIS}(?:'s| is| was| would be| will be)? )?(?:(?:all )?(?:sounds|looks|seems) )?"
+    rf"(?:{_AYE} )?(?:{_THIS}(?:'?s|'?ll be| is| was| would be| will be)? )?(?:(?:all )?(?:sounds|looks|seems) )?"
     r"(?:all |just |very )?"
     rf"(?:{one_of(PRAISE | OKAYS)}|alright|right)"
     r"(?: (?:for|to|with) me)?"
+    rf"|(?:{_AYE} )?(?:i )?(?:got it|that(?:'s| is) it|(?:please )?continue)"
 )
 _WORD = re.compile(r"\w+")
 _SOMEBODY = rf"(?:{one_of(AYES | NOES)} )?(?:i|it|we|they)"
@@ -105,7 +108,7 @@ _DO_NOT = re.compile(
     rf"\W*(?:{one_of(NOES)}[\s,.!]+)?{_SOMEBODY}(?: (?:{one_of(DENIED_AUXILIARIES)}|{one_of(AUXILIARIES)} not)"
     r"|(?:'m|'s|'re) not)\W*"
 )
-_ASKS_WHICH = re.compile(rf"\b{_WH}\b[^.!?]*\?", re.I)  # "right" may be a side, and "fine" how it is
+_ASKS_WHICH = re.compile(rf"\b{_WH}\b[^.!?]{{0,{MAX_LETTERS}}}\?", re.I)  # "right" may be a side, and "fine" how it is
 _OR = re.compile(r"\bor\b|\b(?:anything|something) else\b|\bhow (?:are|do)\b", re.I)  # no yes answers that
 _CONFIRM = re.compile(
     r"\b(?:confirm\w*|verify|correct|right|shall i|should i|would you like|do you want)\b|\bok(?:ay)?\?"

@@ -38,6 +38,7 @@ SIGNALS = {
     "stands_least": "how surely the question that leans more stands alone",
     "stands_most": "how surely the question that leans less stands alone",
     "histories": "how many of the two lean on what was said before",
+    "one_after": "just one of the two was asked after anything",
     "shared_here": "how much of the one question is in the other",
     "shared_there": "how much of the other question is in the one",
     "shared": "how many words of the two questions are shared",

@@ -18,7 +18,7 @@ MAX_TOLD = 2  # words of a user's case that another user need not have told
 
 # For each signal whether more of it speaks for one answer (1), against it (-1), or neither by itself (0).
 MONOTONE = {
-    "meaning": 1, "wording": 1, "stands_least": 0, "stands_most": 0, "histories": 0,
+    "meaning": 1, "wording": 1, "stands_least": 0, "stands_most": 0, "histories": 0, "one_after": 0,
     "shared_here": 1, "shared_there": 1, "shared": 1, "told_here": 1, "told_there": 1,
     "unsaid": -1, "states_opposite": -1, "clashes": -1, "extras": -1, "reply_clashes": -1, "reply_extras": -1,
     "last_turns": 1, "said": 1, "same_words": 1, "asks_apart": -1, "aspects_apart": -1,
@@ -38,7 +38,7 @@ class Signals:
     before and of the turns just before, `leaned_on` of what the questions lean on by the rules, `focus` of what stands
     in each other's place, `left_alike` of the words that only one question has (all 1 where neither has any).
     `stands_least`, `stands_most`: logits that the questions stand alone. `histories`: how many lean on what was said
-    before, by the rules.
+    before, by the rules; `one_after`: whether just one of them was asked after anything.
 
     Shares of the words that carry content: `shared_*` of one question in the other, `told_*` of one question in the
     other and what was said before it, `shared` of both in common, `words_shared` the same of all words but the
@@ -59,6 +59,7 @@ class Signals:
     stands_least: float
     stands_most: float
     histories: float
+    one_after: float
     shared_here: float
     shared_there: float
     shared: float

@@ -249,6 +249,18 @@ POINTING = (
     | frozenset("this thi that thes thos ther here her one ones so was wer did had".split())
 )
 
+# Small words of other languages in Latin letters, that are none in English; without accents.
+OTHER_TONGUES = frozenset(
+    """wo wer wie wann warum welche welcher welches ist sind der das dem den ein eine einen mein meine meinen ich wir
+    sie ihr ihre ihren sein seine seinen kann hat haben nicht und mit fur
+    est quel quelle quels quand pourquoi elle ils elles mon sa ses le les des une dans avec pas je tu vous votre notre
+    donde cuando que quien cual cuales esta estan esto su sus mi mis el los las una con puedo tiene hay
+    dove quando perche chi quale sono suo sua mio mia della di il gli posso
+    onde quem qual seu sua meu minha uma nao com
+    waar wanneer hoe het een mijn zijn haar niet kan
+    gdzie kiedy kto jaki jest moj moja nie""".split()
+)
+
 # Words that may start a sentence, and so have a capital there without being names; they carry no content either.
 SENTENCE_STARTERS = (
     DETERMINERS

@@ -39,6 +39,7 @@ FLOORS = (
         "smartcache.focus",
         "smartcache.embedding",
         "smartcache.repair",
+        "smartcache.standing",
         "smartcache.politeness",
         "smartcache.asks",
         "smartcache.small_words",

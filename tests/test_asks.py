@@ -54,3 +54,7 @@ def test_a_question_goes_on_where_it_does_not_say_after_what():
     assert goes_on("How did others see him?")
     assert not goes_on("What is next to it?")
     assert not goes_on("What else is there besides Rome?")
+    assert not goes_on("Aside from Rome, is there any other city?")
+    assert goes_on("Besides, is there any other city?")
+    assert goes_on("Aside from that, is there any other city?")
+    assert goes_on("Is there another city?")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from smartcache import Request, Turn
-from smartcache.dialogue import Dialogue, replies, stands_alone
+from smartcache.dialogue import Dialogue, replies
 from smartcache.facts import Facts
+from smartcache.standing import stands_alone
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,17 @@ SLIPS = [
     ("Of what age what kind no wait what size is it?", "Of what size is it?"),
     ("When did he or actually tell me where did he live?", "where did he live?"),
     ("in May, no, I mean in June, oops, in July", "in July"),
+    ("Which way did the Nile or no the Rhine flow?", "Which way did the Rhine flow?"),
+    ("What is the longest no the shortest river?", "What is the shortest river?"),
+    ("Where is Abu al-Rayhan erm Fielding Garrison from?", "Where is Fielding Garrison from?"),
+    ("Who lived in New York ah no I mean Boston?", "Who lived in Boston?"),
+    ("What began in 1981, oh that should be 1982?", "What began in 1982?"),
+    ("What opened in 1995 or uh sorry 1999?", "What opened in 1999?"),
+    ("In three er uh two rooms", "In two rooms"),
+    ("Which century, uh no let me ask, what happened to it?", "what happened to it?"),
+    ("How instead what is it?", "what is it?"),
+    ("What period ugh erm how long did it last?", "how long did it last?"),
+    ("What colour umm no size is it?", "What size is it?"),
 ]
 
 
@@ -72,6 +83,17 @@ def test_what_was_meant_is_whole_already(text):
         "When was ER first shown?",
         "How do I scratch that itch?",
         "How do I actually reset it?",
+        "What happens uh when I cancel?",
+        "What can I use instead when baking?",
+        "What is the um capital of France?",
+        "Where can I buy uh cheap shoes?",
+        "Who wrote Ashita no Joe?",
+        "Is it Rome or uh Paris?",
+        "Which is bigger, Rome or um Paris?",
+        "Is the shop actually the cheapest?",
+        "Is there no uh parking?",
+        "We have no um parking",
+        "I'd rather know what it costs",
         "two  spaces,\n\tand lines\n",
         "",
     ],
@@ -104,6 +126,11 @@ def test_the_question_that_was_meant_is_served(asked, hits):
     cache = SmartCache.open(embedder=BagOfWordsEmbedder(), strict=True)
     cache.store(Request([Turn("user", "Is port 80, no wait, port 81 open?")]), Answer("stored"))
     assert (cache.lookup(Request([Turn("user", asked)])) is not None) == hits
+
+
+@pytest.mark.parametrize("filler", ["Um", "Umm", "Ugh", "Well", "Yes", "Er, no"])
+def test_a_filler_before_a_slip_is_nothing_to_take_back(filler):
+    assert mended(f"{filler}, I meant Rome") == f"{filler}, I meant Rome"
 
 
 @pytest.mark.parametrize("text", ["Sorry, I meant Bristol.", "Oops, I meant a bus", "No wait, sorry, I meant Rome"])

@@ -12,7 +12,7 @@ from smartcache.explained import Explained, Weighed
 from smartcache.knowledge import Knowledge, Verdict
 from smartcache.layers.judging import Case
 from smartcache.layers.semantic import SemanticIndex
-from smartcache.learned import Learned
+from smartcache.learned import Learned, kind_of
 from smartcache.policy import Candidate, HitPolicy
 from smartcache.reasons import REFUSALS, SIGNALS, reasons
 from smartcache.recalibrated import Bar, Everything, Recalibrated
@@ -79,8 +79,8 @@ class Explainer:
         candidate = whole.candidate
         if self._learned and signals:
             near = candidate or Candidate(asked.dialogue.question, entry.dialogue.question, similarity)
-            histories, sure = int(signals.histories), self._learned.sure(signals)
-            candidate = replace(near, confidence=sure, histories=histories)
+            kind, sure = int(kind_of(signals.by_name())), self._learned.sure(signals)
+            candidate = replace(near, confidence=sure, histories=kind)
         parts = self._learned.parts(signals) if self._learned and signals else {}
         weighed = [
             Weighed(name, float(getattr(signals, name)), part, SIGNALS[name]) for name, part in parts.items() if part

@@ -10,7 +10,7 @@ from smartcache import chinese
 from smartcache.dialogue import Dialogue
 from smartcache.embedding import RememberedVectors, Vector, cosine
 from smartcache.focus import focus, unnamed
-from smartcache.learned import Learned, is_same
+from smartcache.learned import Learned, is_same, kind_of
 from smartcache.policy import Candidate, HitPolicy
 from smartcache.signals import Signals, Told
 from smartcache.state import State
@@ -90,7 +90,7 @@ class ByConfidence:
             stored.dialogue.question,
             known["wording"],
             confidence=1.0 if are_same else self.learned.at_best(known),
-            histories=int(known["histories"]),
+            histories=int(kind_of(known)),
             age_seconds=age_seconds,
         )
         if not policy.accepts(candidate):
@@ -100,7 +100,9 @@ class ByConfidence:
         known |= asked.told.shares(stored.told)
         if leans_on_nothing(asked, stored, known):
             return Ruling("context")
-        candidate = replace(candidate, confidence=1.0 if are_same else self.learned.at_best(known))
+        candidate = replace(
+            candidate, confidence=1.0 if are_same else self.learned.at_best(known), histories=int(kind_of(known))
+        )
         if not policy.accepts(candidate):
             return Ruling("far", candidate)
         known |= asked.told.agrees(stored.told)
@@ -177,6 +179,7 @@ def near_signals(one: State, other: State) -> dict[str, float]:
         "stands_least": standing[0],
         "stands_most": standing[1],
         "histories": (one.context is not None) + (other.context is not None),
+        "one_after": (one.last is None) != (other.last is None),
         "last_turns": _alike(one.last, other.last),
         "said": _alike(one.said, other.said),
         "leaned_on": _alike(one.context, other.context),

@@ -58,7 +58,7 @@ def curves(rows: Mapping[str, Pairs], seed: int) -> tuple[Curve, Curve, Curve]:
             confidence = 1 / (1 + np.exp(-np.array([trees.score(row) for row in held.signals])))
             confidence[is_same(dict(zip(MONOTONE, held.signals.T, strict=True)))] = 1.0
             for kind in range(3):
-                outcomes[kind] += _best(held, confidence, held.histories == kind)
+                outcomes[kind] += _best(held, confidence, held.kinds == kind)
     return _curve(outcomes[0]), _curve(outcomes[1]), _curve(outcomes[2])
 
 

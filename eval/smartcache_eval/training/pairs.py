@@ -13,7 +13,7 @@ from smartcache.dialogue import Dialogue
 from smartcache.digest import Digest
 from smartcache.embedding import RememberedVectors
 from smartcache.layers.judging import Case, leans_on_nothing, near_signals, signals_of, told_apart
-from smartcache.learned import MIN_MEANING
+from smartcache.learned import MIN_MEANING, kind_of
 from smartcache.signals import MONOTONE, Told
 from smartcache.state import State
 from smartcache.telling import Telling
@@ -35,11 +35,10 @@ class Pairs:
     fold: NDArray[np.int64]
 
     @property
-    def histories(self) -> NDArray[Any]:
-        return self.signals[:, HISTORIES].astype(int)
-
-
-HISTORIES = [*MONOTONE].index("histories")
+    def kinds(self) -> NDArray[Any]:
+        """Which curve each row counts for."""
+        kinds: NDArray[Any] = kind_of(dict(zip(MONOTONE, self.signals.T, strict=True))).astype(int)
+        return kinds
 
 
 def pairs(
