@@ -76,7 +76,9 @@ class Dialogue:
 
     def _tells(self, text: str, before: str) -> bool:
         """Not of greetings, but where they answer the turn `before`: "What should it say?"."""
-        known = self._read(text if asks_something(without_greeting(before)) else without_greeting(text))
+        asked = without_greeting(before)
+        is_answer = asks_something(asked) and any(map(str.isalnum, asked))
+        known = self._read(text if is_answer else without_greeting(text))
         return bool(known.content or known.hard or known.negations or known.states_a_side)
 
     def _read(self, text: str) -> Facts:

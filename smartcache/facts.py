@@ -322,6 +322,8 @@ def _negations(text: str, words: Sequence[str]) -> int:
     if "no" in small or "n't" in small:  # otherwise NOT_NEGATION finds nothing
         words = [word.lower() for word in _WORD.findall(NOT_NEGATION.sub(" ", text))]
     english: int = sum(word in NEGATIONS or word.endswith("n't") for word in words)
+    if english > 1 and words[0] in NOES:
+        english -= 1  # "No, not yet" says no more than "Not yet"
     return english if text.isascii() else english + len(CHINESE_NEGATION.findall(CHINESE_NOT_NEGATION.sub("", text)))
 
 

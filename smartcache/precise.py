@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from smartcache.stems import stem
 from smartcache.word_classes import AUXILIARIES, BE, BE_AFTER_ANOTHER, DO, ORDINALS
 from smartcache.wording import one_of
 
@@ -20,6 +21,7 @@ _AXES = tuple(
         "ml=milliliter=millilitre l=liter=litre=liters=litres gallon=gallons",
         "mm=millimeter cm=centimeter=centimetre m=meter=metre=meters=metres km=kilometer=kilometers mile=miles ft=feet",
         "thousand million=millions billion=billions trillion",
+        "dollar=dollars=usd euro=euros=eur yen=jpy",
         "monday=mondays tuesday=tuesdays wednesday=wednesdays thursday=thursdays friday=fridays saturday=saturdays "
         "sunday=sundays",
         "january february april june july august september october november december",
@@ -77,7 +79,17 @@ _SUBJECT = re.compile(  # "Who bought A?"
 )
 _PASSIVE = re.compile(rf"\b(?:{one_of(BE - {'am'} | BE_AFTER_ANOTHER)}|get|got)\b(?:\s+\w+){{0,4}}?\s+\w+\s+by\b", re.I)
 PASSIVE = (FIRST_AXIS - 1, 0)
+_UNDERGOES = re.compile(rf"\b(?:{one_of(BE - {'am'} | BE_AFTER_ANOTHER)}|get|got)\s+(?:\w+ly\s+)?([\w-]+ed)\b", re.I)
 _ROMAN = re.compile(r"(?<=\w )(?:i{2,3}|iv|vi{1,3}|ix)\b", re.I)
+
+
+def is_done_to(text: str, other: str) -> bool:
+    """Whether one text says who did it and the other to whom it was done: "I was sued", "I sued them"; "I was bitten by
+    a dog", "My dog bit them"."""
+    undergone, also = ({stem(verb.lower()) for verb in _UNDERGOES.findall(one)} for one in (text, other))
+    stems, other_stems = ({stem(word) for word in one.lower().split()} for one in (text, other))
+    turned = (undergone - also) & other_stems | (also - undergone) & stems
+    return bool(turned) or bool(_PASSIVE.search(text)) != bool(_PASSIVE.search(other))
 
 
 def units_apart(text: str) -> str:

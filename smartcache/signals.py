@@ -10,10 +10,13 @@ from smartcache.asks import asks, aspects, goes_on, kinds_apart
 from smartcache.dialogue import Dialogue, replies
 from smartcache.facts import Facts
 from smartcache.focus import weights, weighty_stems
+from smartcache.precise import is_done_to
 from smartcache.small_words import SmallWords
 from smartcache.stems import stem
 from smartcache.telling import Sentence, stated
+from smartcache.word_classes import PLEAS, THANKS
 
+MAX_COMPARED = 12  # sentences that only one speaker said
 MAX_TOLD = 2  # words of a user's case that another user need not have told
 
 # For each signal whether more of it speaks for one answer (1), against it (-1), or neither by itself (0).
@@ -124,7 +127,15 @@ class Told:
 
     @cached_property
     def all_words(self) -> frozenset[str]:
-        return self.words | _stems(self.user) | _stems(self.assistant)
+        return self.words | self.user_words | self.assistant_words
+
+    @cached_property
+    def user_words(self) -> frozenset[str]:
+        return _stems(self.user)
+
+    @cached_property
+    def assistant_words(self) -> frozenset[str]:
+        return _stems(self.assistant)
 
     @cached_property
     def weighty(self) -> frozenset[str]:
@@ -175,6 +186,13 @@ class Told:
         return last if len(last) == 1 and last.isalnum() and last.isascii() else ""
 
     @cached_property
+    def choice(self) -> frozenset[str]:
+        """What a reply of a word or two says ("Credit card.", "Louder"): its stems; none of a question."""
+        turns = [*self.dialogue.history, ("", self.dialogue.question)] if self.dialogue.spoken else []
+        said = tuple(stated(turns, "", self.dialogue.facts_of))
+        return said[0].words - _POLITE if len(said) == 1 and said[0].is_choice else frozenset()
+
+    @cached_property
     def replies(self) -> dict[frozenset[str], bool]:
         """What the user answered with yes or no, by the stems of what was asked."""
         return dict(replies(self.dialogue.history))
@@ -202,6 +220,10 @@ class Told:
         if self.question.exchanges(other.question):
             return "order"
         heard = all(map(other.mentions, self.question.hard)) and all(map(self.mentions, other.question.hard))
+        if self._names_beside(other) and other._names_beside(self):
+            return "facts"  # "How old is Ann's sister?", "How old is Eve's sister?", after both were named
+        if self.choice and other.choice and self.choice != other.choice:
+            return "facts"
         if not heard or (self._states_numbers_beside(other) and other._states_numbers_beside(self)):
             return "facts"
         if self.letter and other.letter and self.letter != other.letter:
@@ -214,15 +236,11 @@ class Told:
     def tells_beside(self, other: Told) -> list[Sentence]:
         """The sentences in which the user stated what the other user did not say, whether the question leans on them
         or not. "B" alone may be a choice."""
-        return [one for one in self.stated if not self._is_met(one, self.stated, other.stated, _stems(other.user))]
+        return self._unmet(self.stated, other.stated, other.user_words)
 
     def finds_beside(self, other: Told) -> list[Sentence]:
         """The same of what the assistant said in a word or two ("A virus.")."""
-        return [
-            one
-            for one in self.found
-            if one.is_choice and not self._is_met(one, self.found, other.found, _stems(other.assistant))
-        ]
+        return [one for one in self._unmet(self.found, other.found, other.assistant_words) if one.is_choice]
 
     @cached_property
     def stated(self) -> tuple[Sentence, ...]:
@@ -232,16 +250,27 @@ class Told:
     def found(self) -> tuple[Sentence, ...]:
         return tuple(stated(self.dialogue.history, "assistant", self.dialogue.facts_of))
 
-    def _is_met(self, one: Sentence, own: Sequence[Sentence], others: Sequence[Sentence], said: Set[str]) -> bool:
-        """Whether the other speaker said it; a choice, in one sentence, and not in one that both have."""
-        if one.is_choice:
-            both = {sentence.text for sentence in own} - {one.text}
-            return any(one.words <= other.words for other in others if other.text not in both)
-        return _stems(self.dialogue.facts_of(one.text)) <= said
+    def _unmet(self, own: Sequence[Sentence], others: Sequence[Sentence], said: Set[str]) -> list[Sentence]:
+        """Those that the other speaker did not say: a choice in one sentence, which is not one that both have; another
+        in any words, but those that say who did it to whom otherwise."""
+        texts = frozenset(one.text for one in own)
+        theirs, left = frozenset(one.text for one in others), [one for one in others if one.text not in texts]
+
+        def is_met(one: Sentence) -> bool:
+            if one.is_choice:
+                return any(one.words <= other.words for other in left)
+            turned = any(is_done_to(one.text, other.text) for other in left[:MAX_COMPARED])
+            return not turned and _stems(self.dialogue.facts_of(one.text)) <= said
+
+        return [one for one in own if one.text not in theirs and not is_met(one)]
 
     def _told_beside(self, other: Told) -> int:
         """How many words of their case the user told that the other dialogue does not have."""
         return len(_stems(self.dialogue.told_facts) - other.all_words)
+
+    def _names_beside(self, other: Told) -> bool:
+        """Whether the question names what the other question does not."""
+        return not all(map(other.question.mentions, self.question.hard))
 
     def _states_numbers_beside(self, other: Told) -> bool:
         """Whether the user stated a number that the other dialogue does not have."""
@@ -297,6 +326,9 @@ class Told:
             "facts_agree": self.dialogue.conflict(other.dialogue) is None,
             "same_names": self.dialogue.names_the_same(other.dialogue),
         }
+
+
+_POLITE = (PLEAS | THANKS).union(map(stem, PLEAS | THANKS))
 
 
 def _stems(facts: Facts) -> frozenset[str]:

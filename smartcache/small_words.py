@@ -64,7 +64,7 @@ class SmallWords:
             _asked(_IS_WHAT, question),
             _asked(_DOES, question),
         )
-        content = frozenset(stem(word) for word in words if word not in _SMALL)
+        content = frozenset(stem(word.removesuffix("'s")) for word in words if word not in _SMALL)
         owners = frozenset((owner.removesuffix("'s"), stem(owned)) for owner, owned in _OWNED.findall(question.lower()))
         return cls(frozenset(words), frozenset(map(stem, words)), content, said, owners)
 
@@ -74,14 +74,20 @@ class SmallWords:
             return False
         if max(len(self.stems - other.stems), len(other.stems - self.stems)) > MAX_OTHER:
             return False
-        clashes = any(one and also and one != also for one, also in zip(self.said, other.said, strict=True))
+        clashes = any(one and also and one.isdisjoint(also) for one, also in zip(self.said, other.said, strict=True))
         return clashes or self._owns_otherwise(other) or _lead_elsewhere(self.words, other.words)
 
     def _owns_otherwise(self, other: Self) -> bool:
-        """Whether two owners have each other's things: "my dog bit his cat", "his dog bit my cat"."""
+        """Whether a thing changes hands between two who are in both questions: "my dog bit his cat", "his dog bit my
+        cat"; "Can my wife use my card?", "Can I use my wife's card?"."""
         left, came = self.owners - other.owners, other.owners - self.owners
-        swapped = [(one, thing) for one, thing in left if any(thing == also and one != two for two, also in came)]
-        return len(swapped) > 1 and {one for one, _ in swapped} <= {two for two, _ in came}
+        swapped = [(one, two) for one, thing in left for two, also in came if thing == also and one != two]
+        return any(one in other.owning and two in self.owning for one, two in swapped)
+
+    @property
+    def owning(self) -> frozenset[str]:
+        """Whom the question names, that may own something."""
+        return frozenset(word.removesuffix("'s") for word in self.words)
 
 
 def _sides(words: list[str], kinds: Mapping[str, str]) -> Set[str]:

@@ -11,6 +11,7 @@ from itertools import pairwise
 from smartcache.embedding import RememberedVectors, Vector, cosine
 from smartcache.facts import Facts
 from smartcache.focus import focus, weighty_stems
+from smartcache.precise import is_done_to
 from smartcache.word_classes import (
     AUXILIARIES,
     BARE_QUESTION_WORDS,
@@ -89,7 +90,7 @@ def stated(turns: Sequence[tuple[str, str]], role: str, read: Read) -> Iterator[
 
 def statements(text: str) -> Iterator[str]:
     """The sentences of a text that ask nothing."""
-    return (one for one in _BETWEEN.split(text) if one.strip(_MARKS) and not asks_something(one))
+    return (one for one in _BETWEEN.split(text) if one.strip(_MARKS).strip() and not asks_something(one))
 
 
 def asks_something(text: str) -> bool:
@@ -117,7 +118,7 @@ def changed(said: Sequence[str], also_said: Sequence[str], read: Read, vectors: 
     own = [text for text in said if text not in also_said][-MAX_CHANGED:]
     others = [text for text in also_said if text not in said][-MAX_CHANGED:]
     pairs = [(one, other) for one in own for other in others]
-    if any(_denies(read(one), read(other)) for one, other in pairs):
+    if any(_denies(read(one), read(other)) or read(one).exchanges(read(other)) for one, other in pairs):
         return 0.0
     differing = [found for pair in pairs if (found := focus(*pair))]
     return min((cosine(*vectors(found)) if all(found) else 0.0 for found in differing), default=1.0)
@@ -146,6 +147,8 @@ def _alike(one: Sentence, other: Sentence, vectors: RememberedVectors) -> float:
     if not (_is_seen(one.text, vectors) and _is_seen(other.text, vectors)):
         return float(one.text == other.text)
     nearness = cosine(*vectors([one.text, other.text]))
+    if nearness < 1.0 and is_done_to(one.text.strip(_MARKS), other.text.strip(_MARKS)):
+        return 0.0
     if differing := focus(one.text, other.text):
         return min(nearness, cosine(*vectors(differing)) if all(differing) else 0.0)
     return 1.0 if nearness >= MIN_ALIKE else nearness

@@ -20,6 +20,8 @@ from smartcache.standing import stands_alone
         "Is there a fee for early cancellation?",
         "What's the warranty on the Halden One?",
         "电影霸王别姬的导演是谁？",
+        "postgres connection pool size",
+        "return policy shoes",
     ],
 )
 def test_a_question_that_names_what_it_is_about_stands_alone(question):
@@ -41,6 +43,9 @@ def test_a_question_that_names_what_it_is_about_stands_alone(question):
         "Does Ann like them?",
         "他什么时候出生的？",
         "那北京的呢？",
+        "Cuándo nació su hermano menor",
+        "Wo wohnt seine ältere Schwester jetzt",
+        "Combien gagne son frère aujourd'hui",
     ],
 )
 def test_a_question_that_points_back_or_says_too_little_does_not(question):
@@ -60,6 +65,12 @@ def dialogue(*said: str) -> Dialogue:
 @pytest.mark.parametrize("greeting", ["Hi", "Hi, how can I help you?", "Sure!"])
 def test_greetings_are_nothing_to_lean_on(greeting):
     assert dialogue("Hello!", greeting, "What does it cost?").context == ()
+
+
+@pytest.mark.parametrize(("asked", "counts"), [("What should it say?", True), ("Hi, how can I help you?", False)])
+def test_a_greeting_may_be_an_answer(asked, counts):
+    said = dialogue("I want a card", asked, "Good morning", "Fine.", "What does it cost?").spoken
+    assert (("user", "Good morning") in said) is counts
 
 
 def test_the_context_of_a_leaning_question_is_all_that_was_said():

@@ -197,6 +197,19 @@ def test_b09_a_report_under_another_embedder_leaves_the_others_served(tmp_path, 
         assert cache.lookup(ask("the hub: how do I reset to factory settings?")) is not None
 
 
+def test_b09_the_same_words_are_not_served_from_another_entry_nor_stored_again(cache):
+    """Nor are they taken from whom they are right for."""
+    stored, asked = map(ask, WRONG_PAIR)
+    cache.store(stored, Answer("Hold the button."))
+    cache.store(asked, Answer("Hold the button."))
+    assert cache.report_wrong(asked, cache.lookup(asked))
+    assert cache.lookup(asked) is None
+    assert not cache.store(asked, Answer("Hold the button."))
+    assert cache.stats().not_stored == {"reported_wrong": 1}
+    assert cache.lookup(stored).text == "Hold the button."
+    assert cache.store(asked, Answer("Press it twice."))
+
+
 def test_b09_an_exact_answer_reported_wrong_is_gone(cache, model):
     request = ask(WRONG_PAIR[0])
     cache.answer(request, model)

@@ -16,7 +16,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from smartcache.errors import MissingExtra
-from smartcache.learned import BUNDLED, FORMAT, Learned
+from smartcache.learned import BUNDLED, FORMAT, Learned, kind_of
 from smartcache.signals import MONOTONE, Signals
 
 LEARNED = Learned.load(BUNDLED)
@@ -25,7 +25,17 @@ EMBEDDER = LEARNED.embedder
 COSINES = {"meaning", "wording", "last_turns", "said", "leaned_on", "focus"}
 SHARES = {"shared_here", "shared_there", "shared", "told_here", "told_there", "words_shared"}
 YES_OR_NO = {"states_opposite", "same_words", "facts_agree", "same_names"}
-NEAR = ("meaning", "wording", "stands_least", "stands_most", "histories", "last_turns", "said", "leaned_on")
+NEAR = (
+    "meaning",
+    "wording",
+    "stands_least",
+    "stands_most",
+    "histories",
+    "one_after",
+    "last_turns",
+    "said",
+    "leaned_on",
+)
 
 
 def range_of(name: str) -> st.SearchStrategy[float]:
@@ -55,6 +65,20 @@ def test_no_confidence_is_above_the_best_of_what_is_known_of_it(row, known):
 
 @given(row=signals)
 @quick
+@pytest.mark.parametrize(
+    ("histories", "one_after", "told_there", "kind"),
+    [(0, 0, 1, 0), (0, 1, 1, 1), (0, 1, 0.9, 0), (0, 1, None, 1), (1, 1, 1, 1), (2, 0, 1, 2)],
+)
+def test_a_pair_of_which_one_was_told_all_that_the_other_says_counts_as_one_that_leans(
+    histories, one_after, told_there, kind
+):
+    """What is not known yet is as good as can be."""
+    known = {"histories": histories, "one_after": one_after} | (
+        {} if told_there is None else {"told_there": told_there}
+    )
+    assert kind_of(known) == kind
+
+
 def test_where_all_is_known_the_best_is_the_confidence(row):
     assert LEARNED.at_best(values(row)) == LEARNED.confidence(row)
 

@@ -97,6 +97,12 @@ def test_praise_agrees_to_what_was_to_be_confirmed_alone(before, text, is_yes):
     assert (plainly(text, before) == "Yes.") is is_yes
 
 
+def test_a_long_turn_before_a_short_reply_is_read_in_one_go():
+    """A hundred thousand letters took seconds, when each "what" looked for its mark to the end."""
+    assert plainly("yes", "which = what\n" * 20_000) == "Yes."
+    assert plainly("Fine", f"{'What is it ' * 20_000}? What is it?") == "Fine"
+
+
 @pytest.mark.parametrize(
     ("before", "text", "is_no"),
     [

@@ -3,6 +3,7 @@
 import pytest
 
 from smartcache.facts import Facts
+from smartcache.precise import is_done_to
 
 
 def part(one: str, other: str) -> bool:
@@ -70,6 +71,22 @@ def test_what_is_written_otherwise_is_another_question(one, other):
 def test_the_same_in_other_words_is_the_same_question(one, other):
     assert not part(one, other)
     assert not part(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_turned"),
+    [
+        ("I was rear-ended", "I rear-ended someone", True),
+        ("I was bitten by a dog", "My dog bit someone", True),
+        ("I sued my boss", "I got sued", True),
+        ("I was sued", "I was sued again", False),
+        ("I booked a room", "I booked a cheap room", False),
+        ("I am married", "I am single", False),
+    ],
+)
+def test_who_does_it_and_to_whom_it_is_done(one, other, is_turned):
+    assert is_done_to(one, other) is is_turned
+    assert is_done_to(other, one) is is_turned
 
 
 @pytest.mark.parametrize("text", ["laſt week and this year", "it weighs 5 mſ", "ſecond one"])

@@ -164,6 +164,40 @@ def test_a_letter_at_the_end_is_a_fact(one, other, refusal):
     assert Told(Dialogue((), one)).refusal(Told(Dialogue((), other))) == refusal
 
 
+@pytest.mark.parametrize(
+    ("asked", "one", "other", "refusal"),
+    [
+        ("Card or PayPal?", "Card.", "PayPal", "facts"),
+        ("It is at 19.", "Warmer", "Cooler", "facts"),
+        ("Which crust?", "thin", "Thin please", None),
+        ("Which crust?", "Is thin good?", "Is thick good?", None),
+        ("Which crust?", "the thin one with garlic and cheese", "the thick one with garlic and cheese", None),
+    ],
+)
+def test_a_reply_of_a_word_or_two_means_just_that(asked, one, other, refusal):
+    left, right = told("I want pizza", asked, one), told("I want pizza", asked, other)
+    assert left.refusal(right) == right.refusal(left) == refusal
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "refusal"),
+    [
+        ("How old is Ann's sister?", "How old is Eve's sister?", "facts"),
+        ("How old is Ann's sister?", "How old is her sister?", None),
+    ],
+)
+def test_two_that_name_two_things_ask_of_two_things_though_both_were_named_before(one, other, refusal):
+    said = ("Tell me of Ann and Eve", "Ann won with Eve.")
+    assert told(*said, one).refusal(told(*said, other)) == refusal
+
+
+def test_who_it_was_done_to_is_not_met_by_the_same_words():
+    one, other = (told(said, "Oh.", "Who pays?") for said in ("I was rear-ended.", "I rear-ended someone."))
+    again = told("Yesterday I was rear-ended by a van.", "Oh.", "Who pays?")
+    assert [sentence.text for sentence in one.tells_beside(other)] == ["I was rear-ended."]
+    assert again.tells_beside(again) == []
+
+
 def test_a_choice_is_not_met_by_the_sentence_that_offered_it():
     one, other = (told("Pick one: A or B", "Sure.", chosen, "Good.", "Why?") for chosen in ("A", "B"))
     assert [sentence.text for sentence in one.tells_beside(other)] == ["A"]

@@ -32,6 +32,8 @@ def part(one: str, other: str) -> bool:
         ("Do they have to pay?", "Do I have to pay?"),
         ("Ann’s dog bit Bob’s cat", "Bob’s dog bit Ann’s cat"),
         ("Did its owner bite my dog?", "Did my owner bite its dog?"),
+        ("Can my wife use my credit card?", "Can I use my wife's credit card?"),
+        ("Can my boss read my emails?", "Can I read my boss's emails?"),
     ],
 )
 def test_a_small_word_may_make_another_question(one, other):
@@ -57,6 +59,8 @@ def test_a_small_word_may_make_another_question(one, other):
         ("What do I do if my phone was lost?", "My phone is lost! And what is it that I now do about it?"),
         ("Is every seat taken?", "Are all the seats taken?"),
         ("Who is the mayor of Bern?", "Who was the mayor of Chur?"),
+        ("How do I report a stolen card?", "My card was stolen, how do I report it?"),
+        ("Can my wife use my card?", "Can my wife use the card that is mine?"),
     ],
     ids=lambda text: text[:30],
 )

@@ -82,7 +82,13 @@ def test_a_sentence_may_tell_and_ask():
 
 
 @pytest.mark.parametrize(
-    "text", ["I have a dog\n \nand a cat", "I have a dog\n\t\nand a cat", "  \nI have a dog\nand a cat"]
+    "text",
+    [
+        "I have a dog\n \nand a cat",
+        "I have a dog\n\t\nand a cat",
+        "  \nI have a dog\nand a cat",
+        "I have a dog\n\u3000\nand a cat",
+    ],
 )
 def test_a_line_of_nothing_tells_nothing(text):
     assert [one.text.strip() for one in told(text)] == ["I have a dog", "and a cat"]
@@ -102,6 +108,7 @@ def test_what_the_embedder_does_not_see_whole_is_told(vectors, telling):
         ("Your order has been shipped.", "Your order has not been shipped.", 0.0),
         ("The red bin is full on Monday mornings.", "The blue bin is full on Monday mornings.", 0.0),
         ("Your order has been shipped.", "We sent the parcel off.", 1.0),
+        ("Saturday is sold out, Sunday is available.", "Saturday is available, Sunday is sold out.", 0.0),
     ],
 )
 def test_where_only_a_word_of_a_turn_changed_it_decides(vectors, one, other, alike):

@@ -11,7 +11,7 @@ from smartcache.asked import Asked
 from smartcache.begun import Forgets
 from smartcache.events import Events
 from smartcache.evidence import Place
-from smartcache.keys import parts
+from smartcache.keys import digest, parts
 from smartcache.knowledge import Basis, Knowledge, Verdict
 from smartcache.layers.semantic import SemanticIndex
 from smartcache.lifetimes import Lifetime, checked_lifetime, lifetime_seconds
@@ -97,7 +97,9 @@ class AnswerLayer:
                 similarity, ruling = self._semantic.judge(partition, id, asked, state, now, policy)
                 reason = ruling.refusal
                 entry = None if reason else self._alive(self._entries.by_id(id), refusals)
-                if entry:
+                if entry and self._is_reported(asked, entry.answer):
+                    refusals.append("reported_wrong")
+                elif entry:
                     yield Hit(entry, "semantic", similarity, candidate=ruling.candidate)
                 elif reason in (None, "gone"):
                     self._semantic.forget([id])  # by our hand or another process's
@@ -123,6 +125,8 @@ class AnswerLayer:
         """Keeps an answer that ended well and rests on what is still so, and on what was `found`. Otherwise False, and
         why is counted."""
         reason = asked.bypass or unstorable_reason(answer) or (None if restorable(answer) else "not_restorable")
+        if reason is None and self._is_reported(asked, answer):
+            reason = "reported_wrong"
         if reason is None and self._knowledge.judge(basis) in (Verdict.STALE, Verdict.DOUBTFUL):
             reason = "stale"
         if reason is None:
@@ -204,6 +208,7 @@ class AnswerLayer:
         if not answer.entry_id and answer.text and entry.answer.text != answer.text:
             return False  # the model's own answer, which was never stored
         self._events.emit("reported_wrong")
+        self._entries.store_wrong(asked.key, _content_key(entry.answer), entry.partition, None)
         if entry.key == asked.key:
             self.forget([entry.id])
         else:
@@ -212,6 +217,10 @@ class AnswerLayer:
             state = self._semantic.state(asked, []) if self._semantic and is_near else None
             self._store_wrong(asked, entry, state)
         return True
+
+    def _is_reported(self, asked: Asked, answer: Answer) -> bool:
+        """Whether an answer of the same words was called wrong for this request, whatever it was stored for."""
+        return any(key == asked.key for key, _ in self._entries.wrong_for(_content_key(answer), ""))
 
     def _store_wrong(self, asked: Asked, entry: Entry, state: State | None) -> None:
         """Notes it against the pair, and against the confidence that the pair was served with."""
@@ -311,6 +320,11 @@ def _is_served(verdict: Verdict) -> bool:
 
 def _sources(update: KnowledgeUpdate) -> frozenset[str]:
     return frozenset(chunk.ref.source for chunk in (*update.added, *update.changed)) | {update.source}
+
+
+def _content_key(answer: Answer) -> str:
+    """The same for two answers that say the same: the ids and counts beside a text tell of its call alone."""
+    return digest("answer", answer.text or answer.payload)
 
 
 def _has_settings(entry: Entry, asked: Asked) -> bool:

@@ -21,7 +21,7 @@ from smartcache_eval.steps import Step, conversation, part_of
 from smartcache_eval.training import boosting, learning
 from smartcache_eval.training.boosting import curves, grow
 from smartcache_eval.training.examples import FOLDS, Side, examples, fold_of
-from smartcache_eval.training.pairs import HISTORIES, Pairs
+from smartcache_eval.training.pairs import Pairs
 from smartcache_eval.vectors import KnownVectors
 
 THINGS = "boats cars trains drums".split()
@@ -107,7 +107,7 @@ def rows(count: int, seed: int, asked_by: int = 4) -> Pairs:
     """Pairs of which wording and clashes tell, for the most part, whether they are equal; four for each that asks."""
     draw = np.random.default_rng(seed)
     signals = draw.integers(0, 100, (count, len(MONOTONE))).astype(np.float32) / 100  # few values: grown quickly
-    signals[:, HISTORIES] = draw.integers(0, 3, count)
+    signals[:, names("histories")] = draw.integers(0, 3, count)
     logit = 8 * (signals[:, names("wording")] - signals[:, names("clashes")]) + draw.normal(0, 1, count)
     asked = np.arange(count) // asked_by
     return Pairs(signals, logit > 0, asked.astype(np.int64), (asked % FOLDS).astype(np.int64))
@@ -117,9 +117,13 @@ def names(name: str) -> int:
     return list(MONOTONE).index(name)
 
 
-def test_the_column_of_the_histories_is_theirs():
-    assert names("histories") == HISTORIES
-    assert set(rows(100, 0).histories) == {0, 1, 2}
+def test_a_row_counts_for_the_curve_of_its_kind():
+    given = rows(100, 0)
+    given.signals[:, [names("histories"), names("one_after"), names("told_there")]] = 0, 1, 0.5
+    assert set(rows(100, 0).kinds) == {0, 1, 2}
+    assert set(given.kinds) == {0}
+    given.signals[:, names("told_there")] = 1
+    assert set(given.kinds) == {1}
 
 
 def test_the_trees_score_as_they_were_grown(monkeypatch: pytest.MonkeyPatch):
@@ -167,7 +171,7 @@ def test_a_curve_counts_each_asked_question_once_by_its_surest_pair(monkeypatch:
     measured = curves({"one": given}, seed=0)
     for kind, curve in enumerate(measured):
         assert curve.served[0] == 20
-        assert curve.served[-1] == len(set(given.asked[given.histories == kind]))
+        assert curve.served[-1] == len(set(given.asked[given.kinds == kind]))
         assert list(curve.confidence) == sorted(curve.confidence, reverse=True)
         assert curve.wrong[0] / curve.served[0] < curve.wrong[-1] / curve.served[-1]
         assert curve.wrong[-1] < curve.served[-1] / 2
