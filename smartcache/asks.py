@@ -20,7 +20,7 @@ from smartcache.word_classes import (
     OWNERS,
     THIRD_PERSON,
 )
-from smartcache.wording import ASKING, LIGHT_WORDS, POINTING, one_of
+from smartcache.wording import ASKING, LIGHT_WORDS, POINTING, WHAT_IT_COSTS, one_of
 
 MAX_LETTERS = 1_000  # of a longer question only its beginning is read
 
@@ -61,8 +61,7 @@ _KINDS = tuple(
     for kind, pattern in (
         (
             "how many",
-            r"\bhow (?:many|much)\b|\bwhat (?:number|amount|price|cost)\b"
-            r"|\bwhat (?:do|does|did|will|would) [^?.!]{1,60} costs?\b",
+            rf"\bhow (?:many|much)\b|\bwhat (?:number|amount|price|cost)\b|\b{WHAT_IT_COSTS}\b",
         ),
         ("when", rf"\bwhen\b|\b(?:what|which) {one_of(KINDS_OF_TIME)}\b|\bhow (?:long|old)\b"),
         ("where", rf"\bwhere\b|\b(?:what|which) {one_of(KINDS_OF_PLACE)}\b"),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from smartcache.stems import stem
-from smartcache.word_classes import AUXILIARIES, BE, BE_AFTER_ANOTHER, DO, ORDINALS
+from smartcache.word_classes import AUXILIARIES, BE, BE_AFTER_ANOTHER, DO, HE, ORDINALS, SHE
 from smartcache.wording import one_of
 
 # Words of a kind of which one text has one and another text another: each line is an axis, each word a side of it.
@@ -31,7 +31,7 @@ _AXES = tuple(
         "acute chronic",
         "even odd",
         "profit=profits loss=losses",
-        "he=him=his=himself she=her=hers=herself",
+        f"{'='.join(HE)} {'='.join(SHE)}",
         "red blue green yellow black white orange purple pink brown grey=gray",
         "small medium large",
     )

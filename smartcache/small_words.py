@@ -22,6 +22,7 @@ from smartcache.word_classes import (
     FIRST_PERSON,
     FIRST_PERSON_SHORT,
     GREETINGS,
+    HE,
     JOINING,
     OKAYS,
     OWNERS,
@@ -30,8 +31,10 @@ from smartcache.word_classes import (
     PREPOSITIONS,
     PRONOUNS,
     QUESTION_WORDS,
+    SHE,
     SHORT_QUESTIONS,
     THANKS,
+    THEY,
 )
 from smartcache.wording import one_of
 
@@ -74,7 +77,7 @@ class SmallWords:
             return False
         if max(len(self.stems - other.stems), len(other.stems - self.stems)) > MAX_OTHER:
             return False
-        clashes = any(one and also and one.isdisjoint(also) for one, also in zip(self.said, other.said, strict=True))
+        clashes = any(one and also and one != also for one, also in zip(self.said, other.said, strict=True))
         return clashes or self._owns_otherwise(other) or _lead_elsewhere(self.words, other.words)
 
     def _owns_otherwise(self, other: Self) -> bool:
@@ -136,9 +139,9 @@ _TENSES = {
 _OWNED = re.compile(rf"\b({one_of(OWNERS)}|[a-z]+'s)\s+([a-z]+)\b(?!')")
 _PERSONS = {
     **dict.fromkeys(FIRST_PERSON | FIRST_PERSON_SHORT, "I"),
-    **dict.fromkeys("he him his himself he's".split(), "he"),
-    **dict.fromkeys("she her hers herself she's".split(), "she"),
-    **dict.fromkeys("they them their theirs themselves they're".split(), "they"),
+    **dict.fromkeys(HE | {"he's"}, "he"),
+    **dict.fromkeys(SHE | {"she's"}, "she"),
+    **dict.fromkeys(THEY | {"they're"}, "they"),
 }
 _ASKING = frozenset("who what which how".split())
 _MODALS = {

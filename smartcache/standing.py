@@ -11,7 +11,6 @@ from smartcache.wording import (
     CHINESE_ANAPHORA,
     ELLIPTIC_START,
     NOT_ANAPHORA,
-    OTHER_TONGUES,
     SENTENCE_STARTERS,
 )
 
@@ -33,8 +32,8 @@ def stands_alone(question: str, read: Callable[[str], Facts] = Facts.of) -> bool
     if not question.isascii() and any("\u4e00" <= letter <= "\u9fff" for letter in question):
         return len(question) >= 8
     facts = read(question)
-    if not facts.words & SENTENCE_STARTERS and (facts.words & OTHER_TONGUES or not question.isascii()):
-        return False  # another language, whose pronouns nobody here knows
+    if len(facts.words) > 2 and not facts.words & SENTENCE_STARTERS:
+        return False  # another language, whose pronouns nobody here knows, or key words ("Wedding date first wife?")
     if facts.names:
         return True
     words = [word for word in facts.content if not word[0].isdigit()]

@@ -225,6 +225,8 @@ CHINESE_NOT_NEGATION = re.compile(
     r"(\w)[不没]\1|有没有|不错|不同|差不多|不好意思|特别|别人|区别|分别|级别|类别|性别|不仅|不但"
 )
 
+WHAT_IT_COSTS = r"what (?:do|does|did|will|would) [^?.!]{1,60} costs?"
+
 # What a question asks for, where its words say so; "what", "which", "why" and a bare "how" may ask for anything.
 INTERROGATIVES = (
     (rf"when|what {one_of(KINDS_OF_TIME)}|which {one_of(KINDS_OF_TIME)}", "when"),
@@ -232,7 +234,7 @@ INTERROGATIVES = (
     (r"who|whom|whose|(?:what|which) person", "who"),
     (r"how long|how many (?:seconds|minutes|hours|days|weeks|months|years)", "how long"),
     (r"how many|what number of", "how many"),
-    (r"how much|what (?:price|cost|amount)|what (?:do|does|did|will|would) [^?.!]{1,60} costs?", "how much"),
+    (rf"how much|what (?:price|cost|amount)|{WHAT_IT_COSTS}", "how much"),
     (r"how old|what age", "how old"),
     (r"how often", "how often"),
     (r"how far", "how far"),
@@ -247,18 +249,6 @@ POINTING = (
     THIRD_PERSON
     | BE_AFTER_ANOTHER
     | frozenset("this thi that thes thos ther here her one ones so was wer did had".split())
-)
-
-# Small words of other languages in Latin letters, that are none in English; without accents.
-OTHER_TONGUES = frozenset(
-    """wo wer wie wann warum welche welcher welches ist sind der das dem den ein eine einen mein meine meinen ich wir
-    sie ihr ihre ihren sein seine seinen kann hat haben nicht und mit fur
-    est quel quelle quels quand pourquoi elle ils elles mon sa ses le les des une dans avec pas je tu vous votre notre
-    donde cuando que quien cual cuales esta estan esto su sus mi mis el los las una con puedo tiene hay
-    dove quando perche chi quale sono suo sua mio mia della di il gli posso
-    onde quem qual seu sua meu minha uma nao com
-    waar wanneer hoe het een mijn zijn haar niet kan
-    gdzie kiedy kto jaki jest moj moja nie""".split()
 )
 
 # Words that may start a sentence, and so have a capital there without being names; they carry no content either.
