@@ -443,6 +443,18 @@ def test_white_space_that_means_nothing_is_no_change(text):
         ("~~~ sh\na\n\n\nb\n~~~", "~~~ sh\na\n\nb\n~~~"),
         ("````\n```\na  b", "````\n```\na b"),
         ("<pre>\na  b\n</pre>", "<pre>\na b\n</pre>"),
+        ("<PRE>\na  b\n</PRE>", "<PRE>\na b\n</PRE>"),
+        ("<textarea>\na  b\n</textarea>", "<textarea>\na b\n</textarea>"),
+        ("> ```\n> a  b\n> ```", "> ```\n> a b\n> ```"),
+        ("> ```\n> a\n\n```\na  b\n```", "> ```\n> a\n\n```\na b\n```"),
+        ("> ```\n> a\n```\na  b\n```", "> ```\n> a\n```\na b\n```"),
+        ("- ```\n# a\nk:  v\n```", "- ```\n# a\nk: v\n```"),
+        ("1. > ~~~ sh\n   > a  b", "1. > ~~~ sh\n   > a b"),
+        ('A 5" disk.\nType "a\nb  c\nd"', 'A 5" disk.\nType "a\nb c\nd"'),
+        ('A lone " mark.\nType "a\nb  c\nd"', 'A lone " mark.\nType "a\nb c\nd"'),
+        ('Say "a\n```\nsay("b")\nx  y\n```', 'Say "a\n```\nsay("b")\nx y\n```'),
+        ('<pre>a</pre> "a\nb  c"', '<pre>a</pre> "a\nb c"'),
+        ('Say "a <pre>"\n</pre>\nb  c"', 'Say "a <pre>"\n</pre>\nb c"'),
     ],
 )
 def test_white_space_that_may_mean_something_is_a_change(before, after):
@@ -452,7 +464,25 @@ def test_white_space_that_may_mean_something_is_a_change(before, after):
 
 
 @pytest.mark.parametrize(
-    "literal", ["```\nx  y\n```", 'say "x  y"', "<pre>\nx  y\n</pre>", "Ann\t\t5", "say “x\n\n\ny”"]
+    "literal",
+    [
+        "```\nx  y\n```",
+        'say "x  y"',
+        "<pre>\nx  y\n</pre>",
+        "Ann\t\t5",
+        "say “x\n\n\ny”",
+        "<PRE>\nx  y\n</Pre>",
+        "> ```\n> x  y\n> ```",
+        "> ```\n> x  y\n",
+        "- ```\n  x  y\n  ```",
+        "- > ```\n  > x  y\n  > ```",
+        'a 5" disk',
+        'say "x\ny  z"',
+        'say "a 5" disk"',
+        'say "x\n```\na  "b\n```\ny"',
+        'title="x  y"',
+        '"""\nx  y\n"""',
+    ],
 )
 def test_around_what_stays_as_it_is_white_space_means_as_little_as_elsewhere(literal):
     cache = answered(opened(), kb("1", f"A  house.\n\n\n{literal}  \n\n\nIt  isn't  dear."))
