@@ -47,6 +47,17 @@ def test_what_lies_farther_than_all_that_was_found_leaves_an_answer():
     assert cache.lookup(ask()) is not None
 
 
+def test_an_answer_holds_what_it_rests_on_and_what_was_found_last_alone():
+    cache, search = answered(opened(), kb("1", KEPT)), FakeSearch([])
+    for width in range(2, 12):
+        search.chunks = [kb("1", KEPT.replace(" ", " " * width))]
+        told(cache, changed=search.chunks)
+        assert cache.answer(ask(), FakeModel(), search=search).served_by == "exact"
+    basis = cache._entries.by_key(cache._desk.read(ask()).key).basis
+    assert basis.contents.keys() == basis.evidence | basis.found
+    assert len(basis.contents) == 2
+
+
 def test_what_lies_nearer_ends_it():
     cache = answered(opened(retrieval_similarity=ranked()), kb("1", KEPT))
     assert told(cache, added=[kb("2", NEAR)]) == 1
