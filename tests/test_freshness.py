@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smartcache import Answer, KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn, reach
+from smartcache.knowledge import UNNAMED
 from smartcache.stated import MAX_SPANS, Growth, fewest
 from smartcache.testing import BagOfWordsEmbedder, FakeModel, FakeSearch, TableEmbedder, chunk
 
@@ -284,6 +285,33 @@ def test_known_chunks_are_those_that_any_process_told_of(tmp_path):
         assert one.known_chunks("kb") == {"1"}
         told(other, removed=["1"])
         assert one.known_chunks("kb") == frozenset()
+
+
+def test_what_stands_for_all_that_an_update_does_not_name_is_no_known_chunk():
+    cache = answered(opened(), kb("1", "house"))
+    told(cache, added=[kb("1", "house"), kb(UNNAMED, "", version="first")])
+    assert cache.known_chunks("kb") == {"1"}
+
+
+def test_it_puts_all_in_doubt_again_after_a_replacement():
+    cache = opened()
+    told(cache, added=[kb("1", "house"), kb(UNNAMED, "", version="first")])
+    cache.update_knowledge(KnowledgeUpdate.replace("kb", [kb("1", "house")]))
+    answered(cache, kb("1", "house"))
+    assert cache.lookup(ask()) is not None
+    told(cache, added=[kb(UNNAMED, "", version="second")])
+    assert cache.lookup(ask()) is None
+
+
+def test_a_source_is_told_of_by_any_process_and_when_all_of_it_is_gone(tmp_path):
+    with opened(tmp_path / "c.db") as one, opened(tmp_path / "c.db") as other:
+        assert not one.is_told_of("kb")
+        told(other, added=[kb("1", "house")])
+        told(other, removed=["1"])
+        assert one.is_told_of("kb")
+        assert not one.is_told_of("other")
+        other.update_knowledge(KnowledgeUpdate.replace("other", []))
+        assert one.is_told_of("other")
 
 
 def test_known_chunks_are_told_from_memory_where_the_file_cannot_be_read(tmp_path):

@@ -18,6 +18,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_smartcache.arguments import check_store, checked_cache
 from langchain_smartcache.documents import chunk_of
 from smartcache import Chunk, ChunkRef, KnowledgeUpdate, SmartCache
+from smartcache.knowledge import UNNAMED
 
 Store = TypeVar("Store", bound=VectorStore)
 
@@ -28,8 +29,6 @@ OTHER_WRITES = tuple(
     "upsert aupsert add_embeddings aadd_embeddings add_images merge_from delete_collection adelete_collection "
     "reset_collection drop drop_tables adrop_tables delete_by_filter adelete_by_filter".split()
 )
-
-UNNAMED = "smartcache:unnamed"  # the id of a chunk of no document: it stands for all that a change does not name
 
 
 def watch_vectorstore(vectorstore: Store, cache: SmartCache, source: str = "") -> Store:

@@ -17,6 +17,7 @@ from llama_index_smartcache.arguments import check_index, checked_cache
 from llama_index_smartcache.coverage import noted
 from llama_index_smartcache.inventory import Inventory
 from smartcache import Chunk, ChunkRef, KnowledgeUpdate, SmartCache
+from smartcache.knowledge import UNNAMED
 
 # What writes, by the name of the method or of its async twin.
 INDEX_WRITES = {
@@ -30,8 +31,6 @@ VECTOR_STORE_WRITES = {
     "delete": "delete_document", "adelete": "delete_document",
     "clear": "clear", "aclear": "clear",
 }  # fmt: skip
-
-UNNAMED = "smartcache:unnamed"  # the id of a chunk of no document: it stands for all that a write does not name
 
 
 def watch_index(index: BaseIndex[Any], cache: SmartCache, source: str = "") -> Watch:

@@ -125,6 +125,13 @@ def test_facts_do_not_grow_with_changes_that_name_nothing(cache: Any, kind: Any)
     assert len(cache.known_chunks("house")) == before
 
 
+@pytest.mark.parametrize("kind", [WithoutIds, Calling])
+def test_what_a_change_does_not_name_is_no_known_chunk(cache: Any, kind: Any) -> None:
+    store = watched(cache, kind)
+    store.drop_tables()
+    assert cache.known_chunks("house") == {"a", "b"}
+
+
 class Slow(Calling):
     """Calls `between` before all goes, as it is asked by another while it works."""
 

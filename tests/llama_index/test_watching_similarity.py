@@ -178,6 +178,16 @@ def test_writes_leave_nothing_behind_but_what_they_wrote(embedding, cache):
     assert told == told[:1] * 5
 
 
+def test_what_a_write_does_not_name_is_no_known_chunk(embedding, cache):
+    other = VectorStoreIndex.from_vector_store(Keeping(), embed_model=embedding)
+    watch_index(other, cache, source="docs")
+    assert cache.known_chunks("docs") == frozenset()
+    node = TextNode(text=NEAR, id_="new")
+    other.insert_nodes([node])
+    other.delete_nodes(["unknown"])
+    assert cache.known_chunks("docs") == {chunk_of(node).ref.id}
+
+
 def test_what_one_write_brings_and_another_beside_it_takes_is_not_taken_to_be_there(index, cache):
     watch_index(index, cache, source="docs")
     node = TextNode(text=NEAR, id_="new")
