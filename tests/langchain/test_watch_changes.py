@@ -10,7 +10,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_smartcache import SmartCacheRetriever, watch_vectorstore
-from smartcache import Answer, ChunkRef, KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn
+from smartcache import Answer, Chunk, ChunkRef, KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn
 from smartcache.keys import content_version
 from smartcache.testing import BagOfWordsEmbedder
 
@@ -104,13 +104,17 @@ def test_what_a_change_does_not_name_is_served_while_it_runs(cache: Any) -> None
     assert seen == [[False, True]]
 
 
-def test_a_change_that_names_no_ids_and_found_nothing_to_change_leaves_answers_to_a_search(cache: Any) -> None:
+def test_what_was_cleared_without_ids_and_added_again_leaves_answers_to_a_search(cache: Any) -> None:
     store = watched(cache)
     store.drop_tables()
     store.add_documents(texts(a="one", b="two"))
     retriever = SmartCacheRetriever(retriever=store.as_retriever(), cache=cache, source="house")
-    assert cache.lookup(request("a")) is None
-    assert cache.answer(request("a"), lambda asked, found: "anew", search=lambda query: ()).text == "anew"
+    found_again = [Chunk(ChunkRef("a", content_version("one"), "house"), "one")]
+    assert kept(cache, "a", "b") == [False, False]
+    assert (
+        cache.answer(request("a"), lambda asked, found: "anew", search=lambda query: found_again).served_by == "exact"
+    )
+    assert cache.answer(request("b"), lambda asked, found: "anew", search=lambda query: ()).served_by == "model"
     assert {document.id for document in retriever.invoke("one")} == {"a", "b"}
 
 
