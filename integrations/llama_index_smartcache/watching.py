@@ -64,7 +64,7 @@ class Watch:
     def __init__(self, index: BaseIndex[Any], cache: SmartCache, source: str = "") -> None:
         check_index(index)
         self._cache, self._source = checked_cache(cache), source
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # who hears of the news may write, too
         self._under_way: list[_Write] = []
         self._inside: ContextVar[bool] = ContextVar("llama_index_smartcache_inside", default=False)
         self._inventory = Inventory.empty_for(index)
@@ -151,6 +151,8 @@ class Watch:
         return write
 
     def _after(self, write: _Write) -> None:
+        """Tells within the lock, though the cache may embed what it is told of: were the next write told of in between,
+        what it takes would be told to have come last."""
         with self._lock:
             self._under_way.remove(write)
             came = [chunk for chunk in write.new if write.done[1] and chunk.ref.id not in write.contested]
@@ -160,8 +162,8 @@ class Watch:
             self._inventory.believed.difference_update(chunk.ref.id for chunk in failed)
             self._inventory.believed.update(chunk.ref.id for chunk in came)
             self._inventory.known.update(chunk.ref.id for chunk in came)
-        self._tell(added=[*came, *map(_coming, failed), *self._doubt(write)])
-        self._tell(removed=[chunk.ref.id for chunk in failed])
+            self._tell(added=[*came, *map(_coming, failed), *self._doubt(write)])
+            self._tell(removed=[chunk.ref.id for chunk in failed])
 
     def _planned(self, kind: str, subject: Any, *, is_plain: bool) -> _Write:
         """What a write will do, as far as the inventory tells."""

@@ -261,6 +261,24 @@ def test_writes_at_once_of_other_nodes_or_of_the_same_text_count(left_by_two_wri
     assert left_by_two_writes(change) == there
 
 
+def test_what_goes_while_the_cache_is_told_that_it_came_is_not_taken_to_be_there(index, cache, monkeypatch):
+    watch_index(index, cache, source="docs")
+    node, tell, beside = cut_from("a", "n", "one"), cache.update_knowledge, list[threading.Thread]()
+
+    def told(update: Any) -> int:
+        if chunk_of(node, "docs").ref in [chunk.ref for chunk in update.added]:
+            beside.append(threading.Thread(target=index.delete_nodes, args=(["n"],)))
+            beside[-1].start()
+            beside[-1].join(0.3)
+        return tell(update)
+
+    monkeypatch.setattr(cache, "update_knowledge", told)
+    index.insert_nodes([node])
+    (other,) = beside
+    other.join(10)
+    assert chunk_of(node).ref.id not in cache.known_chunks("docs")
+
+
 def test_a_node_that_two_writes_left_in_two_ways_counts_again_once_it_is_written(index, cache, left_by_two_writes):
     left_by_two_writes(lambda index: index.insert_nodes([cut_from("a", "n", "two")]))
     index.insert_nodes([cut_from("a", "n", "two")])
