@@ -153,7 +153,8 @@ class SmartCache(Upkeep):
         if not self._knowledge.confirms(basis, found):
             return None
         now = Basis.of(basis.evidence, found, asked.sequence)
-        return replace(now, contents=now.contents | basis.contents, checked=basis.checked)
+        kept = {ref: content for ref, content in basis.contents.items() if ref in (basis.evidence or ())}
+        return replace(now, contents=now.contents | kept, checked=basis.checked)
 
     def _retrieve(self, asked: Asked, query: str, search: object) -> Path[tuple[Chunk, ...]]:
         scope = asked.request.scope

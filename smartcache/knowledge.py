@@ -11,6 +11,8 @@ from smartcache.sameness import agree, content_of, moves, told_apart_by
 from smartcache.stated import Fact, Growth, Kind, Stated, fewest, of_one
 from smartcache.types import Chunk, ChunkRef, KnowledgeUpdate
 
+UNNAMED = "smartcache:unnamed"  # the id of a chunk of no document: it stands for all that a change does not name
+
 
 class Verdict(Enum):
     """What the updates since say about something derived from documents."""
@@ -120,9 +122,13 @@ class Knowledge:
     def there(self, source: str) -> frozenset[str]:
         """The ids of the chunks of `source` that updates told of and that are not gone."""
         with self._lock:
-            return frozenset(
-                id for id, facts in self._facts.items() if source in facts and facts[source].gone_since is None
-            )
+            told = ((id, facts.get(source)) for id, facts in self._facts.items() if id != UNNAMED)
+            return frozenset(id for id, fact in told if fact and fact.gone_since is None)
+
+    def hears_of(self, source: str) -> bool:
+        """Whether any update told of `source`, be it of what is gone."""
+        with self._lock:
+            return source in self._replaced or any(source in facts for facts in self._facts.values())
 
     def with_former(self, ids: Iterable[str]) -> frozenset[str]:
         """`ids`, and those under which text of theirs was known before it moved to them."""

@@ -54,11 +54,14 @@ def settled(text: str) -> str:
     with a tab, a backtick or a quotation mark in them, code blocks, and what a quotation holds over several lines."""
     if not _LAYOUT.search(text):  # a shorter way to the same
         return text.strip("\n")
-    kept, block = list[str](), ""
+    kept, code, quotation = list[str](), "", ""
     for line in text.replace("\r\n", "\n").split("\n"):
-        before, block = block, _open_after(line, block) if block or _OPENING.search(line) else ""
-        if before or block:
-            kept.append(line if block else line.rstrip())
+        was_open = code or quotation
+        if was_open or _OPENING.search(line):
+            before, code = code, _code_after(line, code)
+            quotation = _quotation_after(_outside(line, before, code), quotation)
+        if was_open or code or quotation:
+            kept.append(line if code or quotation else line.rstrip())
         elif line.strip() or any(kept[-1:]):
             kept.append(_line(line))
     return "\n".join(kept).strip("\n")
@@ -71,21 +74,46 @@ def _line(line: str) -> str:
     return (line if is_literal else re.sub(" +", " ", line)).rstrip()
 
 
-def _open_after(line: str, block: str) -> str:
-    """What will end the block that is open after a line, "" where none is; `block`: the same before it."""
-    if block[:1] in ("`", "~") and block:
-        return "" if line.strip().startswith(block) and not line.strip().strip(block[0]) else block
-    if not block and (fence := _FENCE.match(line)):
-        return fence[1]
-    for mark in _PAIRED.findall(line):
-        block = ("" if mark in block else block) if block else _ENDS.get(mark, "")
+def _code_after(line: str, block: str) -> str:
+    """What will end the code that is open after a line, "" where none is; `block`: the same before it. Before the fence
+    of code in a block quotation stands ">"."""
+    fence = _FENCE.match(line)
+    opened = (">" if ">" in fence[1] else "") + fence[2] if fence else ""
+    if not block and opened:
+        return opened
+    if (mark := block.lstrip(">"))[:1] in ("`", "~") and mark:
+        is_within = block == mark or line.lstrip().startswith(">")
+        if not is_within:  # the code ends with the quotation around it, if that ends here
+            return opened or (block if line.strip() else "")
+        said = line.strip() if block == mark else line.strip(" \t>")
+        return "" if said.startswith(mark) and not said.strip(mark[0]) else block
+    for tag in _TAG.findall(line.lower()):
+        block = ("" if tag == block else block) if block else (f"</{tag[1:]}" if tag[1] != "/" else "")
     return block
+
+
+def _outside(line: str, before: str, after: str) -> str:
+    """The part of a line that is in no code, by what was open before it and what is after it."""
+    if before:
+        return "" if after else line.lower().rpartition(before)[2]
+    return line.lower().partition("<" + after[2:])[0] if after else line
+
+
+def _quotation_after(line: str, ends: str) -> str:
+    """The marks that will end the quotation that is open after a line, "" where none is; `ends`: the same before it."""
+    for found in _PAIRED.finditer(line):
+        if found.lastgroup != ("begins" if ends else "ends"):
+            ends = ("" if found[0] in ends else ends) if ends else _ENDS.get(found[0], "")
+    return ends
 
 
 _LAYOUT = re.compile(r"[^\S\n](?:\n|\Z)|(?<=[^ \n])  |\n\n\n")
 _OPENING = re.compile('[`~<"“„«「『]')
-_FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
-_ENDS = {"<pre": "</pre>", '"': '"', "“": "”", "„": "“”", "«": "»", "「": "」", "『": "』"}
-_PAIRED = re.compile(r'<pre\b|</pre>|["“”„«»「」『』]')
+# within block quotations and at the beginning of items of a list, too
+_FENCE = re.compile(r"((?:\s|>|(?:[-*+]|\d{1,9}[.)])\s)*)(`{3,}(?=[^`]*$)|~{3,})")
+_TAG = re.compile(r"</?(?:pre|script|style|textarea)\b")  # where HTML keeps white space, as Markdown has it
+_ENDS = {'"': '"', "“": "”", "„": "“”", "«": "»", "「": "」", "『": "』"}
+# one that only ends a quotation, where any is open: else it stands for inches; one that only begins it; any other
+_PAIRED = re.compile(r"""(?P<ends>(?<=\d)"|(?<=\w)"(?=[\s.,;:!?)\]]|$))|(?P<begins>(?<!\S)"(?=\w))|["“”„«»「」『』]""")
 # "don't" holds no quotation mark: one between two letters is none
 _QUOTES = re.compile(r"""["`‘“”„‟‚‛‹›«»「」『』]|(?<!\w)['’]|['’](?!\w)""")

@@ -56,6 +56,12 @@ class Upkeep:
             self._answers.refresh()
         return self._knowledge.there(source)
 
+    def is_told_of(self, source: str) -> bool:
+        """Whether updates of any process tell of `source`, be it of nothing that is there now."""
+        with self._events.fail_open("is_told_of"):
+            self._answers.refresh()
+        return self._knowledge.hears_of(source)
+
     def report_wrong(self, request: Request, answer: Answer) -> bool:
         """Never serves `answer` to `request` again, nor to what lies nearer to it than to the answer's own question.
         False, with a warning in the log, where no such answer is stored for such a request."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smartcache import Answer, KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn, reach
+from smartcache.knowledge import UNNAMED
 from smartcache.stated import MAX_SPANS, Growth, fewest
 from smartcache.testing import BagOfWordsEmbedder, FakeModel, FakeSearch, TableEmbedder, chunk
 
@@ -45,6 +46,17 @@ def test_what_lies_farther_than_all_that_was_found_leaves_an_answer():
     cache = answered(opened(retrieval_similarity=ranked()), kb("1", KEPT))
     assert told(cache, added=[kb("2", FAR)]) == 0
     assert cache.lookup(ask()) is not None
+
+
+def test_an_answer_holds_what_it_rests_on_and_what_was_found_last_alone():
+    cache, search = answered(opened(), kb("1", KEPT)), FakeSearch([])
+    for width in range(2, 12):
+        search.chunks = [kb("1", KEPT.replace(" ", " " * width))]
+        told(cache, changed=search.chunks)
+        assert cache.answer(ask(), FakeModel(), search=search).served_by == "exact"
+    basis = cache._entries.by_key(cache._desk.read(ask()).key).basis
+    assert basis.contents.keys() == basis.evidence | basis.found
+    assert len(basis.contents) == 2
 
 
 def test_what_lies_nearer_ends_it():
@@ -275,6 +287,33 @@ def test_known_chunks_are_those_that_any_process_told_of(tmp_path):
         assert one.known_chunks("kb") == frozenset()
 
 
+def test_what_stands_for_all_that_an_update_does_not_name_is_no_known_chunk():
+    cache = answered(opened(), kb("1", "house"))
+    told(cache, added=[kb("1", "house"), kb(UNNAMED, "", version="first")])
+    assert cache.known_chunks("kb") == {"1"}
+
+
+def test_it_puts_all_in_doubt_again_after_a_replacement():
+    cache = opened()
+    told(cache, added=[kb("1", "house"), kb(UNNAMED, "", version="first")])
+    cache.update_knowledge(KnowledgeUpdate.replace("kb", [kb("1", "house")]))
+    answered(cache, kb("1", "house"))
+    assert cache.lookup(ask()) is not None
+    told(cache, added=[kb(UNNAMED, "", version="second")])
+    assert cache.lookup(ask()) is None
+
+
+def test_a_source_is_told_of_by_any_process_and_when_all_of_it_is_gone(tmp_path):
+    with opened(tmp_path / "c.db") as one, opened(tmp_path / "c.db") as other:
+        assert not one.is_told_of("kb")
+        told(other, added=[kb("1", "house")])
+        told(other, removed=["1"])
+        assert one.is_told_of("kb")
+        assert not one.is_told_of("other")
+        other.update_knowledge(KnowledgeUpdate.replace("other", []))
+        assert one.is_told_of("other")
+
+
 def test_known_chunks_are_told_from_memory_where_the_file_cannot_be_read(tmp_path):
     cache = opened(tmp_path / "c.db", strict=False)
     told(cache, added=[kb("1", "house")])
@@ -443,6 +482,18 @@ def test_white_space_that_means_nothing_is_no_change(text):
         ("~~~ sh\na\n\n\nb\n~~~", "~~~ sh\na\n\nb\n~~~"),
         ("````\n```\na  b", "````\n```\na b"),
         ("<pre>\na  b\n</pre>", "<pre>\na b\n</pre>"),
+        ("<PRE>\na  b\n</PRE>", "<PRE>\na b\n</PRE>"),
+        ("<textarea>\na  b\n</textarea>", "<textarea>\na b\n</textarea>"),
+        ("> ```\n> a  b\n> ```", "> ```\n> a b\n> ```"),
+        ("> ```\n> a\n\n```\na  b\n```", "> ```\n> a\n\n```\na b\n```"),
+        ("> ```\n> a\n```\na  b\n```", "> ```\n> a\n```\na b\n```"),
+        ("- ```\n# a\nk:  v\n```", "- ```\n# a\nk: v\n```"),
+        ("1. > ~~~ sh\n   > a  b", "1. > ~~~ sh\n   > a b"),
+        ('A 5" disk.\nType "a\nb  c\nd"', 'A 5" disk.\nType "a\nb c\nd"'),
+        ('A lone " mark.\nType "a\nb  c\nd"', 'A lone " mark.\nType "a\nb c\nd"'),
+        ('Say "a\n```\nsay("b")\nx  y\n```', 'Say "a\n```\nsay("b")\nx y\n```'),
+        ('<pre>a</pre> "a\nb  c"', '<pre>a</pre> "a\nb c"'),
+        ('Say "a <pre>"\n</pre>\nb  c"', 'Say "a <pre>"\n</pre>\nb c"'),
     ],
 )
 def test_white_space_that_may_mean_something_is_a_change(before, after):
@@ -452,7 +503,25 @@ def test_white_space_that_may_mean_something_is_a_change(before, after):
 
 
 @pytest.mark.parametrize(
-    "literal", ["```\nx  y\n```", 'say "x  y"', "<pre>\nx  y\n</pre>", "Ann\t\t5", "say “x\n\n\ny”"]
+    "literal",
+    [
+        "```\nx  y\n```",
+        'say "x  y"',
+        "<pre>\nx  y\n</pre>",
+        "Ann\t\t5",
+        "say “x\n\n\ny”",
+        "<PRE>\nx  y\n</Pre>",
+        "> ```\n> x  y\n> ```",
+        "> ```\n> x  y\n",
+        "- ```\n  x  y\n  ```",
+        "- > ```\n  > x  y\n  > ```",
+        'a 5" disk',
+        'say "x\ny  z"',
+        'say "a 5" disk"',
+        'say "x\n```\na  "b\n```\ny"',
+        'title="x  y"',
+        '"""\nx  y\n"""',
+    ],
 )
 def test_around_what_stays_as_it_is_white_space_means_as_little_as_elsewhere(literal):
     cache = answered(opened(), kb("1", f"A  house.\n\n\n{literal}  \n\n\nIt  isn't  dear."))

@@ -36,7 +36,8 @@ WORDINGS = ("{}", "Please tell me: {}", "{} Thanks a lot.", "Hello! {}", "Could 
 class Count:
     """`stale`: served, or given to the model from a remembered search, though what is found for the question that it
     was made for is other text now. `surfaced`: of those that are not counted as stale, served though a document that
-    was there before was edited and is found now; a plain lookup cannot see that where no similarity is known.
+    was there when the answer was made was edited and is found now, while all text that it was made from is still there;
+    a plain lookup cannot see that where no similarity is known.
     `still_right`: those of all `asked` that an answer was kept for that would be made from the same text now;
     `wrongly_dropped`: of these, not served, which for questions in other words may also be that they are not near
     enough."""
@@ -100,10 +101,12 @@ class _Search:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """`question` and `made`: what the answer was made for, and from. `is_served`: it is no new one."""
+    """`question` and `made`: what the answer was made for, and from; `version`: by number, the one that it was made of.
+    `is_served`: it is no new one."""
 
     question: str
     made: tuple[Chunk, ...]
+    version: int
     is_served: bool
     searches: int
 
@@ -114,23 +117,26 @@ class _Walk:
     def __init__(self, cache: SmartCache, search: _Search, *, with_search: bool, rewords: bool) -> None:
         self._cache, self._search = cache, search
         self._with_search, self._rewords = with_search, rewords
-        self._answers: list[tuple[str, tuple[Chunk, ...]]] = []  # by number, which is the answer's text
+        self._version = 0
+        self._answers: list[tuple[str, tuple[Chunk, ...], int]] = []  # by number, which is the answer's text
 
     def over(
         self, history: History, truths: Sequence[dict[str, tuple[Chunk, ...]]], *, sees_edits: bool
     ) -> dict[str, Count]:
-        counts, last, before = {"all": Count()}, dict[str, tuple[Chunk, ...]](), dict[str, str]()
+        counts, last = {"all": Count()}, dict[str, tuple[Chunk, ...]]()
+        before, came = dict[str, str](), dict[str, int]()
         for number, (version, truth) in enumerate(zip(history.versions, truths, strict=True)):
-            news, self._search.now = update_between(before, version.texts), truth
+            news, self._search.now, self._version = update_between(before, version.texts), truth, number
             if news.added or news.changed or news.removed:
                 self._cache.update_knowledge(news)
+            came = _came(came, before, version.texts, number)
             wording = WORDINGS[number % len(WORDINGS)] if self._rewords else WORDINGS[0]
             count = counts.setdefault(version.kind, Count())
             for question in history.questions:
                 asked = self._ask(question, wording.format(question))
                 for one in (counts["all"], count):
                     _note(one, asked, last.get(question), truth[question], truth[asked.question],
-                          None if sees_edits else before)  # fmt: skip
+                          None if sees_edits else (version.texts, came))  # fmt: skip
                 if not asked.is_served:
                     last[question] = asked.made
             before = dict(version.texts)
@@ -138,15 +144,15 @@ class _Walk:
 
     def _ask(self, question: str, wording: str) -> _Asked:
         def generate(request: Request, chunks: tuple[Chunk, ...]) -> Answer:
-            self._answers.append((question, chunks))
+            self._answers.append((question, chunks, self._version))
             return Answer(str(len(self._answers) - 1))
 
         request, before = Request([Turn("user", wording)]), self._search.count
         hit = None if self._with_search else self._cache.lookup(request)
         answer = hit or self._cache.answer(request, generate, search=self._search)
-        made_for, made = self._answers[int(answer.text)]
+        made_for, made, number = self._answers[int(answer.text)]
         is_served = answer.is_hit if self._with_search else hit is not None
-        return _Asked(made_for, made, is_served, self._search.count - before)
+        return _Asked(made_for, made, number, is_served, self._search.count - before)
 
 
 def _note(
@@ -155,10 +161,10 @@ def _note(
     kept: tuple[Chunk, ...] | None,
     now: tuple[Chunk, ...],
     found: tuple[Chunk, ...],
-    known: Texts | None,
+    there: tuple[Texts, Mapping[str, int]] | None,
 ) -> None:
     """`kept`: what the last answer to the question was made from; `now`: what is found for it; `found`: what for the
-    question that the answer was made for; `known`: what was there before this version, where an edit that surfaces is
+    question that the answer was made for; `there`: all that is there, and since when, where an edit that surfaces is
     not counted as stale."""
     count.asked += 1
     count.searches += asked.searches
@@ -168,22 +174,35 @@ def _note(
         count.still_right += is_right
         count.wrongly_dropped += is_right and not asked.is_served
     if _words(asked.made) != _words(found):
-        new = [chunk for chunk in found if chunk.text not in {other.text for other in asked.made}]
-        surfaced = known is not None and all(c.ref.id in known for c in new) and _are_there(asked.made, new)
-        count.surfaced += asked.is_served and surfaced
-        count.stale += not (asked.is_served and surfaced)
+        surfaced = asked.is_served and there is not None and _only_surfaced(asked, found, *there)
+        count.surfaced += surfaced
+        count.stale += not surfaced
 
 
-def _are_there(made: Sequence[Chunk], new: Sequence[Chunk]) -> bool:
-    """Whether only the ranking changed: no chunk of the answer has another text now."""
-    texts = {chunk.ref.id: chunk.text for chunk in made}
-    return not any(texts.get(chunk.ref.id, chunk.text) != chunk.text for chunk in new)
+def _only_surfaced(asked: _Asked, found: Sequence[Chunk], there: Texts, came: Mapping[str, int]) -> bool:
+    """Whether only the ranking changed, by an edit: all that the answer was made from is there in the same words, and
+    whatever else is found now is a document that was there when it was made."""
+    made = _words(asked.made)
+    new = [chunk for chunk in found if _words_of(chunk.text) not in made]
+    return {_words_of(text) for text in there.values()}.issuperset(made) and all(
+        came[chunk.ref.id] <= asked.version for chunk in new
+    )
+
+
+def _came(came: Mapping[str, int], before: Texts, after: Texts, number: int) -> dict[str, int]:
+    """By id, the version with which each document of `after` came, `number` for what is new but for its name."""
+    former = {_words_of(text): came[id] for id, text in before.items() if id not in after}
+    return {id: came[id] if id in before else former.get(_words_of(text), number) for id, text in after.items()}
 
 
 def _words(chunks: Iterable[Chunk]) -> list[str]:
     """What chunks say, whatever they are called and however they are laid out: in code and between quotation marks
     white space says something."""
-    return sorted(" ".join(map(_said, LITERAL.split(chunk.text))) for chunk in chunks)
+    return sorted(_words_of(chunk.text) for chunk in chunks)
+
+
+def _words_of(text: str) -> str:
+    return " ".join(map(_said, LITERAL.split(text)))
 
 
 def _said(part: str) -> str:

@@ -18,6 +18,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_smartcache.arguments import check_store, checked_cache
 from langchain_smartcache.documents import chunk_of
 from smartcache import Chunk, ChunkRef, KnowledgeUpdate, SmartCache
+from smartcache.knowledge import UNNAMED
 
 Store = TypeVar("Store", bound=VectorStore)
 
@@ -28,8 +29,6 @@ OTHER_WRITES = tuple(
     "upsert aupsert add_embeddings aadd_embeddings add_images merge_from delete_collection adelete_collection "
     "reset_collection drop drop_tables adrop_tables delete_by_filter adelete_by_filter".split()
 )
-
-UNNAMED = "smartcache:unnamed"  # the id of a chunk of no document: it stands for all that a change does not name
 
 
 def watch_vectorstore(vectorstore: Store, cache: SmartCache, source: str = "") -> Store:
@@ -59,7 +58,8 @@ def watch_vectorstore(vectorstore: Store, cache: SmartCache, source: str = "") -
 @dataclass(eq=False)
 class _Change:
     """One change under way. `ids`: the documents concerned, as far as they are named. `before`: those among them that
-    the store held; `after`: those that it was given. `has_rival`: another change of one of them ran beside it."""
+    the store held; `after`: those that it was given. `has_rival`: another change of one of them ran beside it;
+    `is_behind`: such a one ended since the store was asked last."""
 
     ids: list[str]
     before: dict[str, Document] = field(default_factory=dict)
@@ -67,14 +67,19 @@ class _Change:
     names_all: bool = True
     is_done: bool = False
     has_rival: bool = False
+    is_behind: bool = False
 
 
 class _Watch:
+    """One store under watch. The lock is never held while the store is asked, nor while the cache is told before a
+    change. After one it is, though the cache may embed what it is told of: were the next change of a document told of
+    in between, the older news would come last."""
+
     def __init__(self, store: VectorStore, cache: SmartCache, source: str) -> None:
         self._store, self._cache, self._source = store, cache, source
         self._under_way: list[_Change] = []
         self._inside: ContextVar[tuple[_Change, ...]] = ContextVar("langchain_smartcache_inside", default=())
-        self._lock = RLock()  # held while the cache is told, so that what is told last was read last
+        self._lock = RLock()  # who hears of the news may write, too
 
     def begin(self) -> None:
         """Puts our methods before the store's, on this object only."""
@@ -183,29 +188,58 @@ class _Watch:
     def _tell_before(self, change: _Change) -> None:
         change.before = self._held(change.ids)
         with self._lock:
-            beside = (other for other in self._under_way if other not in self._inside.get())  # no write of our own
-            for rival in (other for other in beside if not set(other.ids).isdisjoint(change.ids)):
-                rival.has_rival = change.has_rival = True
+            ours = self._inside.get()  # a store may write by another write of its own
+            for rival in self._beside(change):
+                if rival not in ours:
+                    rival.has_rival = change.has_rival = True
             self._under_way.append(change)
-            try:
-                self._tell(added=self._doubt(change), removed=change.ids)
-            except BaseException:
-                self._under_way.remove(change)
-                raise
+        try:
+            self._tell(added=self._doubt(change), removed=change.ids)
+        except BaseException:
+            self._end(change)
+            raise
 
     def _tell_after(self, change: _Change) -> None:
+        is_told = False
+        try:
+            while not is_told:
+                change.is_behind = False
+                there = self._there(change)
+                is_told = self._tell_there(change, there, self._relabelled(change, there))
+        except BaseException:
+            self._end(change)
+            raise
+
+    def _tell_there(self, change: _Change, there: dict[str, Document], relabelled: set[str]) -> bool:
+        """Tells what was read after a change, and ends it. False where that is behind, and is to be read again."""
         with self._lock:
-            self._under_way.remove(change)
+            if change.is_behind:
+                return False
+            self._end_locked(change)
             changing = {id for other in self._under_way for id in other.ids}  # whoever ends last tells of these
-            there = {id: document for id, document in self._there(change).items() if id not in changing}
-            chunks = {id: chunk_of(document, self._source, id) for id, document in there.items()}
-            relabelled = self._relabelled(change, there)
+            chunks = {id: chunk_of(doc, self._source, id) for id, doc in there.items() if id not in changing}
+            relabelled = relabelled & chunks.keys()
             self._tell(changed=[_relabelled(chunks[id]) for id in sorted(relabelled)])
             text_before = {id: document.page_content for id, document in change.before.items()}
             new_text = {id for id, chunk in chunks.items() if text_before.get(id, chunk.text) != chunk.text}
             added = [chunk for id, chunk in chunks.items() if id not in relabelled | new_text]
             changed = [chunk for id, chunk in chunks.items() if id in relabelled | new_text]
             self._tell([*added, *self._doubt(change)], changed)
+            return True
+
+    def _end(self, change: _Change) -> None:
+        with self._lock:
+            self._end_locked(change)
+
+    def _end_locked(self, change: _Change) -> None:
+        if change in self._under_way:
+            self._under_way.remove(change)
+        for rival in self._beside(change):
+            rival.is_behind = True
+
+    def _beside(self, change: _Change) -> list[_Change]:
+        """The changes under way that concern a document of this one."""
+        return [other for other in self._under_way if not set(other.ids).isdisjoint(change.ids)]
 
     def _tell(self, added: Sequence[Chunk] = (), changed: Sequence[Chunk] = (), removed: Sequence[str] = ()) -> None:
         if added or changed or removed:

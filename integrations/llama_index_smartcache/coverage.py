@@ -26,7 +26,7 @@ def warn_of_unwatched(retriever: Any, cache: SmartCache, source: str) -> None:
     """Warns, once for each index, of one that the retriever reads and whose changes nothing tells the cache. Of a named
     source another process may tell it: what it heard of that source, by a watch or by hand, counts too."""
     for index in (index for index in indexes_of(retriever) if isinstance(index, BaseIndex)):
-        if TOLD in vars(index) or _is_watched(index, cache, source) or (source and cache.known_chunks(source)):
+        if TOLD in vars(index) or _is_watched(index, cache, source) or (source and cache.is_told_of(source)):
             continue
         setattr(index, TOLD, True)
         log.warning(

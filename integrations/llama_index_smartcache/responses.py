@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from llama_index.core.base.llms.types import ChatResponse
 from llama_index.core.base.response.schema import (
     RESPONSE_TYPE,
     AsyncStreamingResponse,
@@ -97,8 +98,17 @@ def served(response: Any) -> Answer:
     told = told if isinstance(told, dict) else {}
     if not isinstance(told.get(MARK), dict):
         raise TypeError(f'pass the response that the cache gave, with its mark "{MARK}", not {type(response).__name__}')
-    text = next((found for name in ("text", "response") if isinstance(found := getattr(response, name, None), str)), "")
-    return Answer(text, served_by=told[MARK]["served_by"], entry_id=told[MARK]["entry_id"])
+    return Answer(_text_of(response), served_by=told[MARK]["served_by"], entry_id=told[MARK]["entry_id"])
+
+
+def _text_of(response: Any) -> str:
+    """What a response says, as it would be stored; of a stream, what is known of it by now."""
+    if isinstance(response, ChatResponse):
+        return response.message.content or ""
+    if isinstance(response, PydanticResponse):
+        return str(response)
+    names = ("text", "response", "response_txt")
+    return next((found for name in names if isinstance(found := getattr(response, name, None), str)), "")
 
 
 def as_stream(response: RESPONSE_TYPE, pieces: Any) -> RESPONSE_TYPE:

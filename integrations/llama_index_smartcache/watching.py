@@ -17,6 +17,7 @@ from llama_index_smartcache.arguments import check_index, checked_cache
 from llama_index_smartcache.coverage import noted
 from llama_index_smartcache.inventory import Inventory
 from smartcache import Chunk, ChunkRef, KnowledgeUpdate, SmartCache
+from smartcache.knowledge import UNNAMED
 
 # What writes, by the name of the method or of its async twin.
 INDEX_WRITES = {
@@ -30,8 +31,6 @@ VECTOR_STORE_WRITES = {
     "delete": "delete_document", "adelete": "delete_document",
     "clear": "clear", "aclear": "clear",
 }  # fmt: skip
-
-UNNAMED = "smartcache:unnamed"  # the id of a chunk of no document: it stands for all that a write does not name
 
 
 def watch_index(index: BaseIndex[Any], cache: SmartCache, source: str = "") -> Watch:
@@ -65,7 +64,7 @@ class Watch:
     def __init__(self, index: BaseIndex[Any], cache: SmartCache, source: str = "") -> None:
         check_index(index)
         self._cache, self._source = checked_cache(cache), source
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # who hears of the news may write, too
         self._under_way: list[_Write] = []
         self._inside: ContextVar[bool] = ContextVar("llama_index_smartcache_inside", default=False)
         self._inventory = Inventory.empty_for(index)
@@ -152,29 +151,33 @@ class Watch:
         return write
 
     def _after(self, write: _Write) -> None:
+        """Tells within the lock, though the cache may embed what it is told of: were the next write told of in between,
+        what it takes would be told to have come last."""
         with self._lock:
             self._under_way.remove(write)
             came = [chunk for chunk in write.new if write.done[1] and chunk.ref.id not in write.contested]
             failed = [chunk for chunk in write.new if chunk not in came]
             if write.done[1]:
                 self._inventory.remove(write.node_ids)
+            self._inventory.believed.difference_update(chunk.ref.id for chunk in failed)
             self._inventory.believed.update(chunk.ref.id for chunk in came)
             self._inventory.known.update(chunk.ref.id for chunk in came)
-        self._tell(added=[*came, *map(_coming, failed), *self._doubt(write)])
-        self._tell(removed=[chunk.ref.id for chunk in failed])
+            self._tell(added=[*came, *map(_coming, failed), *self._doubt(write)])
+            self._tell(removed=[chunk.ref.id for chunk in failed])
 
     def _planned(self, kind: str, subject: Any, *, is_plain: bool) -> _Write:
         """What a write will do, as far as the inventory tells."""
         inventory = self._inventory
         if kind == "add":
             new, gone = inventory.add(subject or (), self._source)
-            return _Write(new, gone)
+            return _Write(new, gone, brings={node.node_id: inventory.nodes[node.node_id] for node in subject or ()})
+        documents = {"delete_document": [subject], "clear": None}.get(kind, ())
         if kind == "delete_document":
             node_ids = inventory.held_by(documents=[subject])
         else:
             node_ids = list(inventory.nodes) if kind == "clear" else inventory.held_by(nodes=subject or ())
         unknown = not inventory.is_complete or (kind == "delete_nodes" and not is_plain)
-        return _Write([], inventory.going(node_ids), node_ids, unknown)
+        return _Write([], inventory.going(node_ids), node_ids, unknown, documents=documents)
 
     def _tell(self, added: Sequence[Chunk] = (), removed: Sequence[str] = ()) -> None:
         if added or removed:
@@ -190,21 +193,30 @@ class Watch:
 
 @dataclass(eq=False)
 class _Write:
-    """A write under way: the chunks it brings and takes, the nodes it deletes, whether more may go than is known; and
-    the ids of chunks that one of two writes at once brings and the other takes: nobody can tell who came last."""
+    """A write under way: the chunks it brings and takes, the nodes it deletes, whether more may go than is known; by
+    node, the document and the chunk of what it brings; the documents it deletes, None for all; and the ids of chunks of
+    nodes that two writes at once leave in two ways: nobody can tell which came last."""
 
     new: list[Chunk]
     gone: list[str]
     node_ids: list[str] | tuple[str, ...] = ()
     is_in_doubt: bool = False
+    brings: dict[str, tuple[str, str]] = field(default_factory=dict)
+    documents: list[str] | tuple[str, ...] | None = ()
     done: tuple[Any, bool] = (None, False)
     contested: set[str] = field(default_factory=set)
 
     def meet(self, other: _Write) -> None:
         for one, two in ((self, other), (other, self)):
             both = {chunk.ref.id for chunk in one.new} & set(two.gone)
+            both |= {chunk for node, (document, chunk) in one.brings.items() if two._contests(node, document, chunk)}
             one.contested |= both
             two.contested |= both
+
+    def _contests(self, node: str, document: str, chunk: str) -> bool:
+        """Whether a node, of a document, would be another chunk by this write, or go."""
+        is_other = node in self.brings and self.brings[node][1] != chunk
+        return is_other or node in self.node_ids or self.documents is None or document in self.documents
 
 
 def _coming(chunk: Chunk) -> Chunk:

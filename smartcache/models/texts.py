@@ -7,6 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from smartcache.models.chunk_places import RECOMPUTE, Blend, kept_of, require_blend
+from smartcache.models.seams import Seams
 from smartcache.storage.chains import shared_length
 from smartcache.types import Turn
 
@@ -23,6 +24,7 @@ class Tokens:
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self._tokenizer = tokenizer
         self._lock = Lock()
+        self._seams: Seams | None = None  # made when first asked for: a vocabulary is large
 
     def of(self, prompt: Prompt) -> list[int]:
         """The token ids of the whole prompt; never of its parts, since tokens can reach across a seam."""
@@ -63,25 +65,21 @@ class Tokens:
         """What the answer that a conversation ends with came after; of any other prompt, what all begin with that go on
         from it."""
         if isinstance(prompt, str):
-            return self._certain(prompt)
+            return self._shared_by_all(prompt)
         tokens = self.beginning(prompt)
         if len(prompt) < 2 or prompt[-1].role != "assistant":
             return tokens
         asked = self.of(prompt[:-1])  # some templates open a thought there that they leave out of what is past
         return asked[: shared_length(asked, tokens)]
 
-    def _certain(self, text: str) -> list[int]:
+    def _shared_by_all(self, text: str) -> list[int]:
         """The first tokens of every text that begins with `text`: up to the last place that no token could lie across,
         whatever follows."""
         tokens = self.of(text)
         with self._lock:
-            words, vocabulary = self._tokenizer.convert_ids_to_tokens(tokens), self._tokenizer.get_vocab()
-        written = "".join(words)
-        for count in range(len(tokens), 0, -1):
-            at = sum(map(len, words[:count]))
-            if not any(_lies_across(word, written, at) for word in vocabulary):
-                return tokens[:count]
-        return []
+            self._seams = self._seams or Seams(self._tokenizer.get_vocab())
+            words = self._tokenizer.convert_ids_to_tokens(tokens)
+        return tokens[: self._seams.last(words)]
 
     def decode(self, tokens: Sequence[int]) -> str:
         with self._lock:
@@ -154,14 +152,6 @@ def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> fr
     configured = getattr(model.generation_config, "eos_token_id", None)
     ids = configured if isinstance(configured, list) else [configured]
     return frozenset(int(end) for end in [*ids, tokenizer.eos_token_id] if end is not None)
-
-
-def _lies_across(word: str, text: str, at: int) -> bool:
-    """Whether a token could begin in `text` before `at`, and end after it or where nothing is known any more."""
-    return any(
-        text.endswith(word[:begun], 0, at) and word.startswith(text[at : at + len(word) - begun], begun)
-        for begun in range(1, len(word))
-    )
 
 
 def _overlap(text: str, stop: str) -> int:

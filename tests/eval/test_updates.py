@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,9 +57,8 @@ def test_a_search_that_is_remembered_too_long_is_found_out(monkeypatch: pytest.M
 
 
 def test_an_edit_that_a_search_would_find_now_surfaces_where_none_is_made() -> None:
-    more = FIRST | {f"{n}.md": f"nothing at all {n}" for n in range(4)}
-    edited = Version(more | {"0.md": "the price of a router"}, "edit")
-    result = played(History("mine", [Version(more), edited], QUESTIONS[:1]), KnownVectors(BagOfWordsEmbedder()))
+    edited = Version(MORE | {"0.md": "the price of a router"}, "edit")
+    result = played(History("mine", [Version(MORE), edited], QUESTIONS[:1]), KnownVectors(BagOfWordsEmbedder()))
     found = {mode: (kinds["edit"].surfaced, kinds["edit"].stale) for mode, kinds in result.modes.items()}
     assert found == dict.fromkeys(MODES, (0, 0)) | {"lookup": (1, 0)} | {"lookup, reworded": found["lookup, reworded"]}
 
@@ -93,6 +93,58 @@ def test_a_cache_that_hears_of_nothing_is_found_out(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(SmartCache, "update_knowledge", deaf)
     result = counted(Version(FIRST | {"router.md": "the price of a router is 999 coins"}, "edit"))
     assert result.modes["answer"]["edit"].stale > 0
+
+
+MORE = FIRST | {f"{n}.md": f"nothing at all {n}" for n in range(4)}
+CHANGES = {
+    "added": MORE | {"new.md": "the price of a router, the price of a router"},
+    "changed": MORE | {"router.md": "the price of a router is 999 coins"},
+    "removed": {id: text for id, text in MORE.items() if id != "router.md"},
+}
+
+
+def deaf_to(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    hear = SmartCache.update_knowledge
+
+    def heard(cache: SmartCache, update: KnowledgeUpdate) -> int:
+        return hear(cache, replace(update, **{part: ()}))
+
+    monkeypatch.setattr(SmartCache, "update_knowledge", heard)
+
+
+def of_a_router(*texts: dict[str, str]) -> Played:
+    """The question of a router, of what was there before and of what is there then, twice."""
+    versions = [Version(MORE), *(Version(one) for one in texts), Version(texts[-1], "still")]
+    return played(History("mine", versions, QUESTIONS[:1]), KnownVectors(BagOfWordsEmbedder()))
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if "reworded" not in mode])
+@pytest.mark.parametrize("part", CHANGES)
+def test_a_cache_that_is_deaf_to_one_kind_of_change_is_found_out_in_every_mode(
+    part: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaf_to(part, monkeypatch)
+    counts = of_a_router(CHANGES[part]).modes[mode]
+    assert (counts["still"].stale, counts["all"].surfaced) == (1, 0)
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if "reworded" not in mode])
+@pytest.mark.parametrize("part", CHANGES)
+def test_a_cache_that_hears_of_it_serves_nothing_stale(part: str, mode: str) -> None:
+    counts = of_a_router(CHANGES[part]).modes[mode]
+    assert (counts["all"].stale, counts["all"].surfaced, counts["still"].served) == (0, 0, 1)
+
+
+def test_a_document_that_came_back_with_other_text_was_not_there_all_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = {id: text for id, text in MORE.items() if id != "0.md"}
+    deaf_to("added", monkeypatch)
+    assert of_a_router(gone, gone | {"0.md": "the price of a router"}).modes["lookup"]["still"].stale == 1
+
+
+def test_an_edit_surfaces_under_another_name_too() -> None:
+    renamed = {id: text for id, text in MORE.items() if id != "0.md"} | {"other.md": MORE["0.md"]}
+    counts = of_a_router(renamed, renamed | {"other.md": "the price of a router"}).modes["lookup"]
+    assert (counts["still"].surfaced, counts["all"].stale) == (1, 0)
 
 
 def test_a_cache_that_forgets_everything_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

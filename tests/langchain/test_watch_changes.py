@@ -10,7 +10,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_smartcache import SmartCacheRetriever, watch_vectorstore
-from smartcache import Answer, ChunkRef, KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn
+from smartcache import Answer, Chunk, ChunkRef, KnowledgeUpdate, Request, RetrievalSimilarity, SmartCache, Turn
 from smartcache.keys import content_version
 from smartcache.testing import BagOfWordsEmbedder
 
@@ -104,13 +104,17 @@ def test_what_a_change_does_not_name_is_served_while_it_runs(cache: Any) -> None
     assert seen == [[False, True]]
 
 
-def test_a_change_that_names_no_ids_and_found_nothing_to_change_leaves_answers_to_a_search(cache: Any) -> None:
+def test_what_was_cleared_without_ids_and_added_again_leaves_answers_to_a_search(cache: Any) -> None:
     store = watched(cache)
     store.drop_tables()
     store.add_documents(texts(a="one", b="two"))
     retriever = SmartCacheRetriever(retriever=store.as_retriever(), cache=cache, source="house")
-    assert cache.lookup(request("a")) is None
-    assert cache.answer(request("a"), lambda asked, found: "anew", search=lambda query: ()).text == "anew"
+    found_again = [Chunk(ChunkRef("a", content_version("one"), "house"), "one")]
+    assert kept(cache, "a", "b") == [False, False]
+    assert (
+        cache.answer(request("a"), lambda asked, found: "anew", search=lambda query: found_again).served_by == "exact"
+    )
+    assert cache.answer(request("b"), lambda asked, found: "anew", search=lambda query: ()).served_by == "model"
     assert {document.id for document in retriever.invoke("one")} == {"a", "b"}
 
 
@@ -123,6 +127,13 @@ def test_facts_do_not_grow_with_changes_that_name_nothing(cache: Any, kind: Any)
     for _ in range(20):
         store.drop_tables()
     assert len(cache.known_chunks("house")) == before
+
+
+@pytest.mark.parametrize("kind", [WithoutIds, Calling])
+def test_what_a_change_does_not_name_is_no_known_chunk(cache: Any, kind: Any) -> None:
+    store = watched(cache, kind)
+    store.drop_tables()
+    assert cache.known_chunks("house") == {"a", "b"}
 
 
 class Slow(Calling):
@@ -213,6 +224,84 @@ def test_a_lone_writer_is_taken_at_its_word(cache: Any) -> None:
     store = watched(cache, Lagging)
     store.add_documents(texts(a="changed"))
     assert (stays(cache, "one"), stays(cache, "changed")) == (False, True)
+
+
+class Asked(Calling):
+    """Calls `once_asked` with what it says it holds still on its way, once."""
+
+    once_asked: Callable[[], object] | None = None
+    before_writing: Callable[[str], object] = staticmethod(lambda text: None)
+
+    def add_documents(self, documents: list[Document], ids: Any = None, **kwargs: Any) -> list[str]:
+        self.before_writing(documents[0].page_content)
+        return super().add_documents(documents, ids=ids, **kwargs)
+
+    def get_by_ids(self, ids: Any, /) -> list[Document]:
+        found = super().get_by_ids(ids)
+        act, self.once_asked = self.once_asked, None
+        if act:
+            act()
+        return found
+
+
+def in_time(act: Callable[[], object]) -> bool:
+    """Whether another thread gets it done."""
+    thread = threading.Thread(target=act, daemon=True)
+    thread.start()
+    thread.join(2)
+    return not thread.is_alive()
+
+
+def relabel(store: Any) -> None:
+    """A change after which the store is asked what it holds."""
+    store.add_documents([Document(id="a", page_content="one", metadata={"page": 2})])
+
+
+def while_asked_after_a_change(store: Any, act: Callable[[], object]) -> None:
+    """Relabels document a; `act` is called when the store has been asked, after the change, what it holds."""
+    store.between = lambda: setattr(store, "between", lambda: None) or setattr(store, "once_asked", act)
+    relabel(store)
+
+
+def test_another_write_need_not_wait_until_a_store_has_said_what_it_holds(cache: Any) -> None:
+    store, done = watched(cache, Asked), list[bool]()
+    while_asked_after_a_change(store, lambda: done.append(in_time(lambda: store.add_documents(texts(z="z")))))
+    assert done == [True]
+
+
+def test_nor_until_the_cache_was_told_before_another_change(cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, done, tell = watched(cache), list[bool](), cache.update_knowledge
+
+    def told(update: KnowledgeUpdate) -> int:
+        monkeypatch.setattr(cache, "update_knowledge", tell)
+        done.append(in_time(lambda: store.add_documents(texts(z="z"))))
+        return tell(update)
+
+    monkeypatch.setattr(cache, "update_knowledge", told)
+    store.delete(["a"])
+    assert done == [True]
+
+
+def test_what_a_store_said_before_a_whole_other_write_is_asked_again(cache: Any) -> None:
+    store = watched(cache, Asked)
+    while_asked_after_a_change(store, lambda: in_time(lambda: store.add_documents(texts(a="v9"))))
+    assert (stays(cache, "one"), stays(cache, "v9")) == (False, True)
+
+
+def test_so_it_is_where_the_other_had_begun_before(cache: Any) -> None:
+    store, has_begun, may_write = watched(cache, Asked), threading.Event(), threading.Event()
+
+    def wait(text: str) -> None:
+        if text == "v9":
+            has_begun.set()
+            assert may_write.wait(10)
+
+    store.before_writing = wait
+    other = threading.Thread(target=store.add_documents, args=(texts(a="v9"),))
+    other.start()
+    assert has_begun.wait(10)
+    while_asked_after_a_change(store, lambda: (may_write.set(), other.join(10)))
+    assert (stays(cache, "one"), stays(cache, "v9")) == (False, True)
 
 
 async def test_a_write_that_a_store_makes_by_another_of_its_own_is_no_rival(cache: Any) -> None:

@@ -7,7 +7,7 @@ import logging
 import pytest
 from llama_index.core import VectorStoreIndex
 
-from llama_index_smartcache import watch_index
+from llama_index_smartcache import SmartCacheQueryEngine, watch_index
 from smartcache import Chunk, ChunkRef, KnowledgeUpdate, SmartCache
 
 QUESTION = "How long may goods be sent back?"
@@ -91,4 +91,13 @@ def test_a_watch_over_the_same_vector_store_counts(index, engine_over, cache, em
 def test_a_source_that_the_cache_is_told_of_by_other_means_counts(index, engine_over, cache, warned):
     cache.update_knowledge(KnowledgeUpdate(added=[Chunk(ChunkRef("a", "1"), "text")], source="house"))
     engine_over(index, source="house").query(QUESTION)
+    assert warned() == []
+
+
+def test_so_does_a_watch_in_another_process_of_an_index_that_held_nothing(tmp_path, embedding, make_llm, warned):
+    with SmartCache.open(tmp_path / "c.db", mode="exact") as theirs:
+        watch_index(VectorStoreIndex([], embed_model=embedding), theirs, source="house")
+    with SmartCache.open(tmp_path / "c.db", mode="exact") as ours:
+        engine = VectorStoreIndex([], embed_model=embedding).as_query_engine(llm=make_llm())
+        SmartCacheQueryEngine(engine, ours, source="house").query(QUESTION)
     assert warned() == []

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from llama_index.core.base.llms.types import ChatMessage
-from llama_index.core.base.response.schema import Response
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, CompletionResponse
+from llama_index.core.base.response.schema import PydanticResponse, Response, StreamingResponse
 from llama_index.core.schema import QueryBundle
+from pydantic import BaseModel
 
-from llama_index_smartcache import SmartCacheLLM
-from smartcache import CalibratedPolicy
+from llama_index_smartcache import SmartCacheLLM, SmartCacheQueryEngine
+from smartcache import Answer, CalibratedPolicy
 
 BACK, BACK_IN_OTHER_WORDS = "How long may goods be sent back?", "May goods be sent back how long?"
 HOURS = "How many hours does the hub run on one charge?"
@@ -75,6 +76,45 @@ def test_an_llm_answers_anew_what_was_reported(llm, cache, call):
     assert served_by(hit) == "exact"
     cached.report_wrong(asked, hit, top_p=0.5)
     assert (served_by(answered(cached, asked)), served_by(cached.complete(HOURS))) == ("model", "exact")
+
+
+def own_of(made, said):
+    """A response of the model that says something, with the mark of one made anew."""
+    mark = {"smartcache": {"served_by": "model", "similarity": None, "age_seconds": None, "entry_id": None}}
+    if made is ChatResponse:
+        return ChatResponse(message=ChatMessage(role="assistant", content=said), additional_kwargs=mark)
+    if made is CompletionResponse:
+        return CompletionResponse(text=said, additional_kwargs=mark)
+    if made is StreamingResponse:
+        return StreamingResponse(iter([said]), metadata=mark, response_txt=said)
+    return Response(said, metadata=mark)
+
+
+@pytest.mark.parametrize("made", [ChatResponse, CompletionResponse, Response, StreamingResponse])
+@pytest.mark.parametrize(("said", "is_found"), [("answer 1 of the model", True), ("Never stored.", False)])
+def test_the_answer_of_a_model_is_found_by_what_it_says(index, engine_over, llm, cache, made, said, is_found):
+    asked = [ChatMessage(role="user", content=BACK)] if made is ChatResponse else BACK
+    if made in (ChatResponse, CompletionResponse):
+        cached = SmartCacheLLM(llm, cache)
+        ask = cached.chat if made is ChatResponse else cached.complete
+    else:
+        cached = engine_over(index)
+        ask = cached.query
+    ask(asked)
+    assert cached.report_wrong(asked, own_of(made, said)) is is_found
+    assert served_by(ask(asked)) == ("model" if is_found else "exact")
+
+
+class Days(BaseModel):
+    days: int
+
+
+@pytest.mark.parametrize(("days", "is_found"), [(30, True), (60, False)])
+def test_so_is_an_object_of_its(index, cache, make_llm, days, is_found):
+    engine = SmartCacheQueryEngine(index.as_query_engine(llm=make_llm()), cache)
+    own = PydanticResponse(Days(days=days), metadata=own_of(Response, "").metadata)
+    cache.answer(engine._asked(QueryBundle(BACK))[0], lambda *_: Answer('{"days":30}', frozenset()))
+    assert engine.report_wrong(BACK, own) is is_found
 
 
 def test_a_response_from_elsewhere_is_a_mistake(index, engine_over, llm, cache):

@@ -178,6 +178,16 @@ def test_writes_leave_nothing_behind_but_what_they_wrote(embedding, cache):
     assert told == told[:1] * 5
 
 
+def test_what_a_write_does_not_name_is_no_known_chunk(embedding, cache):
+    other = VectorStoreIndex.from_vector_store(Keeping(), embed_model=embedding)
+    watch_index(other, cache, source="docs")
+    assert cache.known_chunks("docs") == frozenset()
+    node = TextNode(text=NEAR, id_="new")
+    other.insert_nodes([node])
+    other.delete_nodes(["unknown"])
+    assert cache.known_chunks("docs") == {chunk_of(node).ref.id}
+
+
 def test_what_one_write_brings_and_another_beside_it_takes_is_not_taken_to_be_there(index, cache):
     watch_index(index, cache, source="docs")
     node = TextNode(text=NEAR, id_="new")
@@ -195,6 +205,84 @@ def test_what_one_write_brings_and_another_beside_it_takes_is_not_taken_to_be_th
     assert chunk_of(node).ref.id not in cache.known_chunks("docs")
     index.insert_nodes([TextNode(text=NEAR, id_="new")])
     assert chunk_of(node).ref.id in cache.known_chunks("docs")
+
+
+def written_meanwhile(store: Any, meanwhile: Any) -> None:
+    """Lets `meanwhile` begin and end in another thread after the next `store.add` has written and before it ends."""
+    add = type(store).add
+
+    def added(nodes: Any, **kwargs: Any) -> Any:
+        done = add(store, nodes, **kwargs)
+        object.__delattr__(store, "add")
+        beside = threading.Thread(target=meanwhile)
+        beside.start()
+        beside.join(10)
+        return done
+
+    object.__setattr__(store, "add", added)
+
+
+@pytest.fixture
+def left_by_two_writes(index, cache):
+    """Which of the texts "one" and "two" of a node the cache takes to be there, after "one" came beside a change."""
+
+    def left(change: Any) -> list[bool]:
+        watch_index(index, cache, source="docs")
+        written_meanwhile(index.vector_store, lambda: change(index))
+        index.insert_nodes([cut_from("a", "n", "one")])
+        return [chunk_of(cut_from("a", "n", text)).ref.id in cache.known_chunks("docs") for text in ("one", "two")]
+
+    return left
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda index: index.insert_nodes([cut_from("a", "n", "two")]),
+        lambda index: index.delete_nodes(["n"]),
+        lambda index: index.delete_ref_doc("a"),
+        lambda index: index.vector_store.delete("a"),
+    ],
+)
+def test_nothing_of_a_node_that_two_writes_at_once_leave_in_two_ways_is_taken_to_be_there(left_by_two_writes, change):
+    assert left_by_two_writes(change) == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("change", "there"),
+    [
+        (lambda index: index.insert_nodes([cut_from("a", "m", "two")]), [True, True]),
+        (lambda index: index.insert_nodes([cut_from("a", "n", "one")]), [True, False]),
+        (lambda index: index.delete_nodes(["m"]), [True, False]),
+        (lambda index: index.vector_store.delete("b"), [True, False]),
+    ],
+)
+def test_writes_at_once_of_other_nodes_or_of_the_same_text_count(left_by_two_writes, change, there):
+    assert left_by_two_writes(change) == there
+
+
+def test_what_goes_while_the_cache_is_told_that_it_came_is_not_taken_to_be_there(index, cache, monkeypatch):
+    watch_index(index, cache, source="docs")
+    node, tell, beside = cut_from("a", "n", "one"), cache.update_knowledge, list[threading.Thread]()
+
+    def told(update: Any) -> int:
+        if chunk_of(node, "docs").ref in [chunk.ref for chunk in update.added]:
+            beside.append(threading.Thread(target=index.delete_nodes, args=(["n"],)))
+            beside[-1].start()
+            beside[-1].join(0.3)
+        return tell(update)
+
+    monkeypatch.setattr(cache, "update_knowledge", told)
+    index.insert_nodes([node])
+    (other,) = beside
+    other.join(10)
+    assert chunk_of(node).ref.id not in cache.known_chunks("docs")
+
+
+def test_a_node_that_two_writes_left_in_two_ways_counts_again_once_it_is_written(index, cache, left_by_two_writes):
+    left_by_two_writes(lambda index: index.insert_nodes([cut_from("a", "n", "two")]))
+    index.insert_nodes([cut_from("a", "n", "two")])
+    assert chunk_of(cut_from("a", "n", "two")).ref.id in cache.known_chunks("docs")
 
 
 def cut_from(document: str, id: str, text: str = "The same text.") -> TextNode:

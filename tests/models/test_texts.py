@@ -11,6 +11,7 @@ pytest.importorskip("transformers", reason="needs the `local` extra")
 from hypothesis import given
 from hypothesis import strategies as st
 
+from smartcache.models.seams import Seams
 from smartcache.models.texts import TextPieces, Tokens
 
 
@@ -70,3 +71,27 @@ def test_what_may_begin_a_stop_string_is_held_back() -> None:
 def test_stop_strings_that_make_no_sense_are_refused(stop: Any) -> None:
     with pytest.raises(ValueError, match="sequence of non-empty strings"):
         TextPieces(byte_tokens(), stop)
+
+
+def lies_across(word: str, text: str, at: int) -> bool:
+    """Whether `word` could begin in `text` before `at` and end after it, or go on where the text ends."""
+    begins = range(max(0, at - len(word) + 1), at)
+    return any((word + text[begin + len(word) :]).startswith(text[begin:]) for begin in begins)
+
+
+WORDS = st.lists(st.text("abc", max_size=5), max_size=8)
+
+
+@given(WORDS, WORDS)
+def test_the_last_seam_is_the_last_end_that_no_word_lies_across(vocabulary: list[str], words: list[str]) -> None:
+    text, ends = "".join(words), [len("".join(words[:count])) for count in range(len(words) + 1)]
+    free = [count for count, at in enumerate(ends) if not any(lies_across(word, text, at) for word in vocabulary)]
+    assert Seams(vocabulary).last(words) == free[-1]
+
+
+def test_a_vocabulary_is_gone_through_once() -> None:
+    tokens, told = byte_tokens(), list[Any]()
+    vocabulary = tokens._tokenizer.get_vocab
+    tokens._tokenizer.get_vocab = lambda: told.append(1) or vocabulary()  # type: ignore[method-assign, func-returns-value]
+    assert [len(tokens.asked(text)) for text in ("one", "three")] == [3, 5]
+    assert told == [1]
