@@ -63,8 +63,6 @@ def test_no_confidence_is_above_the_best_of_what_is_known_of_it(row, known):
     assert LEARNED.at_best(told) >= LEARNED.confidence(row)
 
 
-@given(row=signals)
-@quick
 @pytest.mark.parametrize(
     ("histories", "one_after", "told_there", "kind"),
     [(0, 0, 1, 0), (0, 1, 1, 1), (0, 1, 0.9, 0), (0, 1, None, 1), (1, 1, 1, 1), (2, 0, 1, 2)],
@@ -79,6 +77,8 @@ def test_a_pair_of_which_one_was_told_all_that_the_other_says_counts_as_one_that
     assert kind_of(known) == kind
 
 
+@given(row=signals)
+@quick
 def test_where_all_is_known_the_best_is_the_confidence(row):
     assert LEARNED.at_best(values(row)) == LEARNED.confidence(row)
 

@@ -28,6 +28,7 @@ def test_the_vectors_give_a_signal_for_each_part_of_a_state():
         "stands_least": -1.0,
         "stands_most": 2.0,
         "histories": 2,
+        "one_after": False,
         "last_turns": 0.0,
         "said": 1.0,
         "leaned_on": 1.0,
@@ -38,6 +39,7 @@ def test_the_vectors_give_a_signal_for_each_part_of_a_state():
 def test_nothing_is_like_nothing_and_unlike_anything(last, alike, histories):
     near = near_signals(*(State(AXES[0], row, AXES[0], row, row, 0.0) for row in last))
     assert (near["last_turns"], near["said"], near["histories"]) == (alike, alike, histories)
+    assert near["one_after"] == histories
 
 
 class Sure:
@@ -69,7 +71,7 @@ def judged(learned, one="Is the API free for students?", other="Is the API free 
 def test_what_cannot_be_sure_by_its_vectors_is_read_no_further():
     learned = Sure(0.4)
     ruling, _ = judged(learned, other="Is the API closed for students?")
-    assert (ruling.refusal, ruling.signals, learned.known) == ("far", None, [8])
+    assert (ruling.refusal, ruling.signals, learned.known) == ("far", None, [9])
 
 
 def test_what_cannot_be_sure_by_its_words_has_nothing_embedded():
