@@ -8,6 +8,7 @@ from typing import Literal
 
 from smartcache.sameness import agree
 
+_DOUBTED = "?"  # in place of a version and of a content hash: neither looks so
 MAX_SPANS = 64  # of text that was gone for a time, by kind: of one source, and of all
 
 
@@ -25,6 +26,26 @@ class Fact:
     gone_since: int | None = None
     heirs: tuple[tuple[str, str], ...] = ()
     told: int = 0
+
+    @classmethod
+    def doubted(cls, source: str, id: str, heirs: tuple[tuple[str, str], ...], told: int) -> Fact:
+        """That of a chunk of which two processes told otherwise, nobody knows which of them last: what was searched
+        before update `told` is not believed, what is searched after it is."""
+        return cls(source, id, _DOUBTED, _DOUBTED, None, heirs, told)
+
+    @property
+    def is_doubted(self) -> bool:
+        return self.content == _DOUBTED and self.gone_since is None
+
+    @property
+    def absent_since(self) -> int | None:
+        """Since which update the chunk is gone, or may be."""
+        return self.told if self.is_doubted else self.gone_since
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether all that was told of the chunk is that it is gone."""
+        return self.gone_since is not None and self.content is None and not self.version
 
     def holds(self, version: str, content: str | None) -> bool:
         """Whether the chunk is there, with that version or text."""
@@ -66,6 +87,21 @@ def of_one(known: Mapping[str, Fact], source: str) -> Iterable[Fact]:
         return known.values()
     own, any = known.get(source), known.get("")
     return [fact for fact in (own, None if own and any and 0 < own.told >= any.told else any) if fact]
+
+
+def believed(
+    known: Mapping[str, Fact], replaced: Mapping[str, int], source: str, id: str, since: int | None = None
+) -> list[Fact]:
+    """Of the facts known under an id, by source: that of its chunk in one source, and what was told since that may be
+    of it, where one of the two names no source, or a whole set (`replaced`: when, by source) left it out. `since`:
+    another update than the one that told the fact."""
+    own = known.get(source)
+    told = since if since is not None else own.told if own else 0
+    others = [any for any in (known.get(""),) if any] if source else [*known.values()]
+    newer = [fact for fact in others if fact is not own and (fact.told > told or not told)]
+    wholes = [whole for whole in ((source, "") if source else replaced) if whole not in known]
+    left_out = [at for at in (replaced.get(whole, 0) for whole in wholes) if at > told]
+    return [*([own] if own else []), *newer, *(Fact(source, id, "", None, at, told=at) for at in left_out)]
 
 
 def fewest(known: list[Growth]) -> list[Growth]:
