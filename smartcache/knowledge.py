@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from smartcache.sameness import agree, content_of, moves, told_apart_by
-from smartcache.stated import Fact, Growth, Kind, Stated, believed, fewest, of_one
+from smartcache.stated import Fact, Growth, Kind, Stated, believed, brought, fewest, of_one
 from smartcache.types import Chunk, ChunkRef, KnowledgeUpdate
 
 
@@ -74,9 +74,7 @@ class Knowledge:
         outcome is stored or served. What this process alone knows has a higher number: it is new to any search."""
         return self._sequence if self._shared is None else self._shared
 
-    def apply(
-        self, update: KnowledgeUpdate, doubted: frozenset[_Key] = frozenset(), *, is_shared: bool = True
-    ) -> Stated:
+    def apply(self, update: KnowledgeUpdate, doubted: _Keys = frozenset(), *, is_shared: bool = True) -> Stated:
         """Takes an update in, whole or not at all; not `is_shared`: it has no number that other processes know."""
         with self._lock:
             stated = self.stated(update, doubted)
@@ -85,7 +83,7 @@ class Knowledge:
             self.take(stated)
         return stated
 
-    def stated(self, update: KnowledgeUpdate, doubted: frozenset[_Key] = frozenset()) -> Stated:
+    def stated(self, update: KnowledgeUpdate, doubted: _Keys = frozenset()) -> Stated:
         """What an update states on top of what is known; it is not taken in. `doubted`: the chunks of which neither it
         nor what is known is believed."""
         with self._lock:
@@ -105,7 +103,7 @@ class Knowledge:
             spans = tuple(grown for known in growth.values() for grown in known)
             return Stated(sequence, told, spans, {update.source: sequence} if update.replaces else {})
 
-    def contested(self, update: KnowledgeUpdate, since: int) -> frozenset[_Key]:
+    def contested(self, update: KnowledgeUpdate, since: int) -> _Keys:
         """The chunks of which others told after `since` updates, and otherwise than `update`, which knew only these: it
         may be older or newer than what they told."""
         with self._lock:
@@ -184,9 +182,10 @@ class Knowledge:
                 since = max(since, basis.checked)
             if self._sequence <= since:  # most often: nothing can have come in
                 return Verdict.CURRENT if is_found else Verdict.RECHECK
-            if self._grew("added", since, basis) or (not found and found is not None and self._grew("added", since)):
+            place = basis if basis.checked is None else None  # one search may span sources that it found nothing of
+            if self._grew("added", since, place) or (not found and found is not None and self._grew("added", since)):
                 return Verdict.DOUBTFUL
-            if basis.checked is not None and self._grew("changed", since, basis):
+            if basis.checked is not None and self._grew("changed", since):
                 return Verdict.DOUBTFUL
             if found is None:
                 return Verdict.CURRENT
@@ -302,25 +301,14 @@ class Knowledge:
 
     def _grown(
         self, fact: Fact, sequence: int, has_moved: bool, is_told_changed: bool, replaces: bool
-    ) -> Iterator[Growth]:
-        """The growth that a fact means. Text that came back as it was is new only to what was made without it, and so
-        is an edit of what was gone: to a search made meanwhile it is an addition."""
-        before = self._fact(fact.source, fact.id)
-        if before and self._has(fact) and before.version == fact.version:
-            return
-        if self._has(fact) or has_moved:
-            yield Growth(fact.source, "moved", 0, sequence)
-            return
-        told = self._believed(fact.source, fact.id)
-        gone_since = min((known.absent_since for known in told if known.absent_since), default=None)
-        seen = [replace(known, gone_since=None) for known in told if not known.is_unseen]
-        is_the_same = all(known.holds(fact.version, fact.content) for known in seen)
-        came_back = is_the_same and before is not None and not before.is_unseen
-        is_edit = is_told_changed or bool(replaces and before and not gone_since)
-        if is_edit and not came_back:
-            yield Growth(fact.source, "changed", 0, sequence)
-        if gone_since or not is_edit:
-            yield Growth(fact.source, "added", (gone_since or 0) if came_back or is_edit else 0, sequence)
+    ) -> Iterable[Growth]:
+        """The growth that a fact means: none where it says nothing new."""
+        before, is_known = self._fact(fact.source, fact.id), self._has(fact)
+        if is_known and before and before.version == fact.version:
+            return ()
+        if is_known or has_moved:
+            return [Growth(fact.source, "moved", 0, sequence)]
+        return brought(fact, before, self._believed(fact.source, fact.id), sequence, is_told_changed, replaces)
 
     def _gone(self, source: str, id: str, sequence: int) -> Fact:
         known = self._fact(source, id)
@@ -335,6 +323,7 @@ class Knowledge:
 
 
 _Key = tuple[str, str]  # source and id
+_Keys = frozenset[_Key]
 
 
 def _key(ref: ChunkRef, update: KnowledgeUpdate) -> _Key:

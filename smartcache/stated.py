@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -102,6 +102,23 @@ def believed(
     wholes = [whole for whole in ((source, "") if source else replaced) if whole not in known]
     left_out = [at for at in (replaced.get(whole, 0) for whole in wholes) if at > told]
     return [*([own] if own else []), *newer, *(Fact(source, id, "", None, at, told=at) for at in left_out)]
+
+
+def brought(
+    fact: Fact, before: Fact | None, told: list[Fact], sequence: int, is_told_changed: bool, replaces: bool
+) -> Iterator[Growth]:
+    """The growth that new text of a chunk means; `told`: what was `believed` of it, the fact `before` among that. Text
+    that came back as it was is new only to what was made without it, and so is an edit of what was gone: to a search
+    made meanwhile it is an addition."""
+    gone_since = min((one.absent_since for one in told if one.absent_since), default=None)
+    seen = [replace(one, gone_since=None) for one in told if not one.is_unseen]
+    is_the_same = all(one.holds(fact.version, fact.content) for one in seen)
+    came_back = is_the_same and before is not None and not before.is_unseen
+    is_edit = is_told_changed or bool(replaces and before and not gone_since)
+    if is_edit and not came_back:
+        yield Growth(fact.source, "changed", 0, sequence)
+    if gone_since or not is_edit:
+        yield Growth(fact.source, "added", (gone_since or 0) if came_back or is_edit else 0, sequence)
 
 
 def fewest(known: list[Growth]) -> list[Growth]:
