@@ -62,9 +62,17 @@ class Desk:
     request and embed nothing: for prompts whose question cannot be told from what surrounds it)."""
 
     def __init__(
-        self, knowledge: Knowledge, forgets: Forgets, events: Events, read_text: ReadTexts, *, cache_sampled: bool
+        self,
+        knowledge: Knowledge,
+        forgets: Forgets,
+        events: Events,
+        read_text: ReadTexts,
+        refresh: Callable[[], object],
+        *,
+        cache_sampled: bool,
     ) -> None:
-        self._read_text = read_text
+        """`refresh`: takes in what other processes told."""
+        self._read_text, self._refresh = read_text, refresh
         self._knowledge, self._forgets, self._events = knowledge, forgets, events
         self._cache_sampled = cache_sampled
         self._begun = Begun()
@@ -85,9 +93,17 @@ class Desk:
         """Drops what was read of texts only to be quick."""
         self._read_text.clear()
 
+    def up_to_date(self, asked: Asked) -> Asked:
+        """The request as it is taken up, after all that other processes told by now: what is made from here on is no
+        older than that. What was forgotten since it was asked stays so. It may wait for the file."""
+        with self._events.fail_open("news"):
+            self._refresh()
+        sequence = self._knowledge.sequence
+        return asked if sequence == asked.sequence else replace(asked, began=replace(asked.began, updates=sequence))
+
     def ask_to_store(self, request: Request) -> Asked:
         """The request as of when it was looked up, or as of now where it was not."""
-        asked = self.read(request)
+        asked = self.up_to_date(self.read(request))
         return replace(asked, began=self._begun.end(asked.key, asked.began), refresh=False)
 
     def read(self, request: Request) -> Asked:

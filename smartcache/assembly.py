@@ -91,7 +91,7 @@ def assemble(
         knowledge,
         answers,
         RetrievalCache(knowledge),
-        Desk(knowledge, forgets, events, read_text, cache_sampled=cache_sampled),
+        Desk(knowledge, forgets, events, read_text, answers.refresh, cache_sampled=cache_sampled),
         Flights(on_given_up=lambda: events.emit("miss", "given_up")),
         Shadow(answers, entries, events, used, policy, limits.clock) if shadow else None,
         Verification(answers, events, own or doubting, verifier, verify) if doubting and verifier is not None else None,

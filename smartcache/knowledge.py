@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from smartcache.sameness import agree, content_of, moves, told_apart_by
-from smartcache.stated import Fact, Growth, Kind, Stated, fewest, of_one
+from smartcache.stated import Fact, Growth, Kind, Stated, believed, brought, fewest, of_one
 from smartcache.types import Chunk, ChunkRef, KnowledgeUpdate
 
 UNNAMED = "smartcache:unnamed"  # the id of a chunk of no document: it stands for all that a change does not name
@@ -76,17 +76,18 @@ class Knowledge:
         outcome is stored or served. What this process alone knows has a higher number: it is new to any search."""
         return self._sequence if self._shared is None else self._shared
 
-    def apply(self, update: KnowledgeUpdate, *, is_shared: bool = True) -> Stated:
+    def apply(self, update: KnowledgeUpdate, doubted: _Keys = frozenset(), *, is_shared: bool = True) -> Stated:
         """Takes an update in, whole or not at all; not `is_shared`: it has no number that other processes know."""
         with self._lock:
-            stated = self.stated(update)
+            stated = self.stated(update, doubted)
             if not is_shared:
                 self._shared = self.sequence
             self.take(stated)
         return stated
 
-    def stated(self, update: KnowledgeUpdate) -> Stated:
-        """What an update states on top of what is known; it is not taken in."""
+    def stated(self, update: KnowledgeUpdate, doubted: _Keys = frozenset()) -> Stated:
+        """What an update states on top of what is known; it is not taken in. `doubted`: the chunks of which neither it
+        nor what is known is believed."""
         with self._lock:
             sequence = self._sequence + 1
             there, leaving, moved = self._read(update)
@@ -98,9 +99,24 @@ class Knowledge:
                 for grown in self._grown(fact, sequence, key in arrived, fact.id in changed, update.replaces):
                     place = (grown.source, grown.kind)
                     growth[place] = fewest([*growth.get(place, self._growth.get(place, ())), grown])
-            told = tuple(replace(fact, told=sequence) for fact in facts)
+            facts = [replace(fact, told=sequence) for fact in facts if (fact.source, fact.id) not in doubted]
+            heirs = {key: known.heirs if (known := self._fact(*key)) else () for key in doubted}
+            told = (*facts, *(Fact.doubted(*key, heirs[key], sequence) for key in sorted(doubted)))
             spans = tuple(grown for known in growth.values() for grown in known)
             return Stated(sequence, told, spans, {update.source: sequence} if update.replaces else {})
+
+    def contested(self, update: KnowledgeUpdate, since: int) -> _Keys:
+        """The chunks of which others told after `since` updates, and otherwise than `update`, which knew only these: it
+        may be older or newer than what they told."""
+        with self._lock:
+            there, leaving, _ = self._read(update)
+            found = set[_Key]()
+            for key in {*there, *leaving}:
+                later = [fact for fact in self._believed(*key, since) if fact.told > since]
+                told = there.get(key)
+                if not all(fact.holds(told.version, told.content) if told else fact.gone_since for fact in later):
+                    found |= {key, *((fact.source, fact.id) for fact in later)}
+        return frozenset(found)
 
     def take(self, stated: Stated) -> None:
         self.load(stated.facts, stated.growth, stated.sequence, stated.replaced)
@@ -172,9 +188,10 @@ class Knowledge:
                 since = max(since, basis.checked)
             if self._sequence <= since:  # most often: nothing can have come in
                 return Verdict.CURRENT if is_found else Verdict.RECHECK
-            if self._grew("added", since, basis) or (not found and found is not None and self._grew("added", since)):
+            place = basis if basis.checked is None else None  # one search may span sources that it found nothing of
+            if self._grew("added", since, place) or (not found and found is not None and self._grew("added", since)):
                 return Verdict.DOUBTFUL
-            if basis.checked is not None and self._grew("changed", since, basis):
+            if basis.checked is not None and self._grew("changed", since):
                 return Verdict.DOUBTFUL
             if found is None:
                 return Verdict.CURRENT
@@ -191,7 +208,8 @@ class Knowledge:
             return True
         contents = basis.contents
         with self._lock:
-            now = {(ref.source, self._id_now(ref, contents.get(ref))): (ref, contents.get(ref)) for ref in expected}
+            ids = {ref: self._id_now(ref, contents.get(ref), basis.sequence) for ref in expected}
+        now = {(ref.source, id): (ref, contents.get(ref)) for ref, id in ids.items()}
         keys = {(ref.source, ref.id): chunk for ref, chunk in chunks.items()}
         return keys.keys() == now.keys() and all(
             agree(now[key][0].version, now[key][1], chunk.ref.version, content_of(chunk)) for key, chunk in keys.items()
@@ -214,7 +232,7 @@ class Knowledge:
     def _is_current(self, ref: ChunkRef, content: str | None, sequence: int) -> bool:
         """Whether a chunk is as it was for a search that began after `sequence` updates."""
         known = self._facts.get(ref.id) or {}
-        if not all(self._id_of(fact, ref.version, content) for fact in of_one(known, ref.source)):
+        if not all(self._id_of(fact, ref.version, content, sequence) for fact in of_one(known, ref.source)):
             return False
         sources = (ref.source, "") if ref.source else self._replaced
         return not self._replaced or not any(
@@ -222,13 +240,16 @@ class Knowledge:
             for source in sources
         )
 
-    def _id_now(self, ref: ChunkRef, content: str | None) -> str:
+    def _id_now(self, ref: ChunkRef, content: str | None, sequence: int) -> str:
         fact = self._fact(ref.source, ref.id)
-        return (fact and self._id_of(fact, ref.version, content)) or ref.id
+        return (fact and self._id_of(fact, ref.version, content, sequence)) or ref.id
 
-    def _id_of(self, fact: Fact, version: str, content: str | None) -> str | None:
-        """The id under which a text is there that was known under that of `fact`."""
+    def _id_of(self, fact: Fact, version: str, content: str | None, sequence: int) -> str | None:
+        """The id under which a text is there that was known under that of `fact`, to a search that began after
+        `sequence` updates."""
         while not fact.holds(version, content):
+            if fact.is_doubted:
+                return fact.id if sequence >= fact.told else None
             heir = dict(fact.heirs).get(content or "")
             if heir is None or (next := self._fact(fact.source, heir)) is None:
                 return None
@@ -262,8 +283,14 @@ class Knowledge:
         return there, leaving | left, moves(left, arriving)
 
     def _has(self, fact: Fact) -> bool:
+        """Whether the chunk is known to hold that text, and nothing that may be of it was told otherwise since."""
         known = self._fact(fact.source, fact.id)
-        return known is not None and known.holds(fact.version, fact.content)
+        if known is None or not known.holds(fact.version, fact.content):
+            return False
+        return all(other.holds(fact.version, fact.content) for other in self._believed(fact.source, fact.id))
+
+    def _believed(self, source: str, id: str, since: int | None = None) -> list[Fact]:
+        return believed(self._facts.get(id) or {}, self._replaced, source, id, since)
 
     def _after(self, fact: Fact, moved: dict[_Key, _Key]) -> Fact:
         """A fact with the heirs of what left its chunk; a text that is there, or left for nowhere, has none."""
@@ -280,32 +307,29 @@ class Knowledge:
 
     def _grown(
         self, fact: Fact, sequence: int, has_moved: bool, is_told_changed: bool, replaces: bool
-    ) -> Iterator[Growth]:
-        """The growth that a fact means. Text that came back as it was is new only to what was made without it, and so
-        is an edit of what was gone: to a search made meanwhile it is an addition."""
-        before = self._fact(fact.source, fact.id)
-        if before and self._has(fact) and before.version == fact.version:
-            return
-        if self._has(fact) or has_moved:
-            yield Growth(fact.source, "moved", 0, sequence)
-            return
-        gone_since = before.gone_since if before else self._replaced.get(fact.source)
-        came_back = before is not None and replace(before, gone_since=None).holds(fact.version, fact.content)
-        is_edit = is_told_changed or bool(replaces and before and not gone_since)
-        if is_edit and not came_back:
-            yield Growth(fact.source, "changed", 0, sequence)
-        if gone_since or not is_edit:
-            yield Growth(fact.source, "added", (gone_since or 0) if came_back or is_edit else 0, sequence)
+    ) -> Iterable[Growth]:
+        """The growth that a fact means: none where it says nothing new."""
+        before, is_known = self._fact(fact.source, fact.id), self._has(fact)
+        if is_known and before and before.version == fact.version:
+            return ()
+        if is_known or has_moved:
+            return [Growth(fact.source, "moved", 0, sequence)]
+        return brought(fact, before, self._believed(fact.source, fact.id), sequence, is_told_changed, replaces)
 
     def _gone(self, source: str, id: str, sequence: int) -> Fact:
-        known = self._fact(source, id) or Fact(source, id, "", None)
-        return known if known.gone_since else replace(known, gone_since=sequence)
+        known = self._fact(source, id)
+        if known is None or known.gone_since:
+            return known or Fact(source, id, "", None, sequence)
+        otherwise = [fact for fact in self._believed(source, id) if not fact.holds(known.version, known.content)]
+        since = [fact.absent_since or fact.told or sequence for fact in otherwise]  # its text left then, or may have
+        return replace(known, gone_since=min([*since, sequence]))
 
     def _fact(self, source: str, id: str) -> Fact | None:
         return self._facts.get(id, {}).get(source)
 
 
 _Key = tuple[str, str]  # source and id
+_Keys = frozenset[_Key]
 
 
 def _key(ref: ChunkRef, update: KnowledgeUpdate) -> _Key:

@@ -23,7 +23,9 @@ class RetrievalSimilarity:
     With it, an addition leaves the answers that it lies too far from. Say it only of a search that is just so: one that
     filters, reranks, mixes in keywords or spreads its results may find what lies farther. What lies as near as the
     farthest found counts as nearer; but where a search breaks such ties by id, a text that only moved to another id
-    may change what it finds, and a plain `lookup` serves its answers all the same.
+    may change what it finds, and a plain `lookup` serves its answers all the same. Where fewer than `count` were found,
+    or with scores of another kind, nothing is compared: any addition to a source of the answer ends it for a plain
+    `lookup`, which sees neither an edit nor an addition elsewhere.
     """
 
     embedder: Embedder

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from smartcache.sameness import agree
 
+_DOUBTED = "?"  # in place of a version and of a content hash: neither looks so
 MAX_SPANS = 64  # of text that was gone for a time, by kind: of one source, and of all
 
 
@@ -25,6 +26,26 @@ class Fact:
     gone_since: int | None = None
     heirs: tuple[tuple[str, str], ...] = ()
     told: int = 0
+
+    @classmethod
+    def doubted(cls, source: str, id: str, heirs: tuple[tuple[str, str], ...], told: int) -> Fact:
+        """That of a chunk of which two processes told otherwise, nobody knows which of them last: what was searched
+        before update `told` is not believed, what is searched after it is."""
+        return cls(source, id, _DOUBTED, _DOUBTED, None, heirs, told)
+
+    @property
+    def is_doubted(self) -> bool:
+        return self.content == _DOUBTED and self.gone_since is None
+
+    @property
+    def absent_since(self) -> int | None:
+        """Since which update the chunk is gone, or may be."""
+        return self.told if self.is_doubted else self.gone_since
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether all that was told of the chunk is that it is gone."""
+        return self.gone_since is not None and self.content is None and not self.version
 
     def holds(self, version: str, content: str | None) -> bool:
         """Whether the chunk is there, with that version or text."""
@@ -66,6 +87,38 @@ def of_one(known: Mapping[str, Fact], source: str) -> Iterable[Fact]:
         return known.values()
     own, any = known.get(source), known.get("")
     return [fact for fact in (own, None if own and any and 0 < own.told >= any.told else any) if fact]
+
+
+def believed(
+    known: Mapping[str, Fact], replaced: Mapping[str, int], source: str, id: str, since: int | None = None
+) -> list[Fact]:
+    """Of the facts known under an id, by source: that of its chunk in one source, and what was told since that may be
+    of it, where one of the two names no source, or a whole set (`replaced`: when, by source) left it out. `since`:
+    another update than the one that told the fact."""
+    own = known.get(source)
+    told = since if since is not None else own.told if own else 0
+    others = [any for any in (known.get(""),) if any] if source else [*known.values()]
+    newer = [fact for fact in others if fact is not own and (fact.told > told or not told)]
+    wholes = [whole for whole in ((source, "") if source else replaced) if whole not in known]
+    left_out = [at for at in (replaced.get(whole, 0) for whole in wholes) if at > told]
+    return [*([own] if own else []), *newer, *(Fact(source, id, "", None, at, told=at) for at in left_out)]
+
+
+def brought(
+    fact: Fact, before: Fact | None, told: list[Fact], sequence: int, is_told_changed: bool, replaces: bool
+) -> Iterator[Growth]:
+    """The growth that new text of a chunk means; `told`: what was `believed` of it, the fact `before` among that. Text
+    that came back as it was is new only to what was made without it, and so is an edit of what was gone: to a search
+    made meanwhile it is an addition."""
+    gone_since = min((one.absent_since for one in told if one.absent_since), default=None)
+    seen = [replace(one, gone_since=None) for one in told if not one.is_unseen]
+    is_the_same = all(one.holds(fact.version, fact.content) for one in seen)
+    came_back = is_the_same and before is not None and not before.is_unseen
+    is_edit = is_told_changed or bool(replaces and before and not gone_since)
+    if is_edit and not came_back:
+        yield Growth(fact.source, "changed", 0, sequence)
+    if gone_since or not is_edit:
+        yield Growth(fact.source, "added", (gone_since or 0) if came_back or is_edit else 0, sequence)
 
 
 def fewest(known: list[Growth]) -> list[Growth]:

@@ -96,11 +96,12 @@ class Upkeep:
     ) -> int:
         """Removes the answers that meet every condition given, their text on disk included; returns how many.
 
-        `older_than` is an age in seconds. Retrievals of the scope, or that found one of the chunks, go too, and so does
-        what shadow mode recorded of all that. Without an age, answers of the scope that are under way in this process
-        are not stored either. Raises StoreError where the file cannot be written now, or where its log (`…-wal`) keeps
-        the text because another program reads the file: nothing of it is served then; forget it again, or `close`,
-        which tries again too.
+        `older_than` is an age in seconds. `chunk_ids` are met by what rests on one of them or cites it, and by what may
+        rest on anything. Retrievals of the scope, or that found one of the chunks, go too, and so does what shadow mode
+        recorded of all that; a file that was found damaged and kept aside does not. Without an age, answers of the
+        scope that are under way in this process are not stored either. Raises StoreError where the file cannot be
+        written now, or where its log (`…-wal`) keeps the text because another program reads the file: nothing of it is
+        served then; forget it again, or `close`, which tries again too.
         """
         if scope is None and chunk_ids is None and older_than is None:
             raise ValueError("say what to forget: scope=, chunk_ids= or older_than=; clear() forgets everything")

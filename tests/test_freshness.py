@@ -65,6 +65,14 @@ def test_what_lies_nearer_ends_it():
     assert cache.lookup(ask()) is None
 
 
+@pytest.mark.parametrize(("text", "is_left"), [(FAR, True), (NEAR, False)], ids=["farther", "nearer"])
+@pytest.mark.parametrize("kind", ["added", "changed"])
+def test_so_it_is_in_a_source_that_the_search_found_nothing_of(text, is_left, kind):
+    cache = answered(opened(retrieval_similarity=ranked()), kb("1", KEPT))
+    assert told(cache, **{kind: [chunk("2", text, source="else")]}, source="else") == (not is_left)
+    assert (cache.lookup(ask()) is not None) == is_left
+
+
 def test_what_lies_as_near_as_the_weakest_ends_it():
     embedder = TableEmbedder({(QUESTION, KEPT): 0.6, (QUESTION, NEAR): 0.6})
     cache = answered(opened(retrieval_similarity=ranked(embedder=embedder)), kb("1", KEPT))

@@ -93,7 +93,7 @@ def plain(knowledge: Knowledge, basis: Basis) -> Verdict:
     def any_one(source: str) -> bool:
         return True
 
-    if came_in(own, "added") or (basis.checked is not None and came_in(own, "changed")):
+    if came_in(own, "added") or (basis.checked is not None and came_in(any_one, "added", "changed")):
         return Verdict.DOUBTFUL
     if basis.found == frozenset() and came_in(any_one, "added"):
         return Verdict.DOUBTFUL

@@ -181,3 +181,62 @@ def test_what_came_back_in_one_source_puts_no_answer_of_another_in_doubt_that_wa
     judged = [knowledge.judge(Basis(frozenset(), frozenset(), sequence)) for sequence in range(2, 7)]
     doubtful, current = Verdict.DOUBTFUL, Verdict.CURRENT
     assert judged == [current, doubtful, current, doubtful, current], "it is in doubt where it was made without it"
+
+
+def added(source: str = "kb", text: str = "house") -> KnowledgeUpdate:
+    return KnowledgeUpdate(added=[chunk("1", text, source=source)], source=source)
+
+
+def changed(source: str, text: str) -> KnowledgeUpdate:
+    return KnowledgeUpdate(changed=[chunk("1", text, source=source)], source=source)
+
+
+GONE = {
+    "removed": KnowledgeUpdate(removed=["1"]),
+    "left out of all that there is": KnowledgeUpdate.replace("", [chunk("2", "garage")]),
+}
+UNNAMED_GONE = {
+    "removed": KnowledgeUpdate(removed=["1"], source="kb"),
+    "left out of a whole source": KnowledgeUpdate.replace("kb", [chunk("2", "garage", source="kb")]),
+}
+CASES = [("kb", gone) for gone in GONE.values()] + [("", gone) for gone in UNNAMED_GONE.values()]
+
+
+@pytest.mark.parametrize(("source", "gone"), CASES, ids=[*GONE, *[f"{name} that is named" for name in UNNAMED_GONE]])
+@pytest.mark.parametrize("twice", [False, True], ids=["once", "and by its source too"])
+def test_what_went_without_its_source_and_came_back_with_it_is_an_addition(source, gone, twice):
+    knowledge = Knowledge()
+    knowledge.apply(added(source))
+    before = garage(knowledge)
+    knowledge.apply(gone)
+    between = garage(knowledge)
+    if twice:
+        knowledge.apply(KnowledgeUpdate(removed=["1"], source=source))
+    knowledge.apply(added(source))
+    after = garage(knowledge)
+    assert knowledge.judge(between) is Verdict.DOUBTFUL
+    assert knowledge.judge(after) is Verdict.CURRENT
+    assert gone.replaces or knowledge.judge(before) is Verdict.CURRENT, "as it was before it went"
+    knowledge.apply(added(source))
+    assert knowledge.judge(after) is Verdict.CURRENT, "which says nothing new"
+
+
+@pytest.mark.parametrize(("source", "other"), [("kb", ""), ("", "kb")])
+@pytest.mark.parametrize("is_removed", [False, True], ids=["at once", "after it was gone"])
+def test_an_edit_without_the_source_that_is_taken_back_with_it_is_an_edit(source, other, is_removed):
+    knowledge = Knowledge()
+    knowledge.apply(added(source))
+    before = garage(knowledge)
+    knowledge.apply(changed(other, "castle"))
+    between = garage(knowledge)
+    if is_removed:
+        knowledge.apply(KnowledgeUpdate(removed=["1"], source=source))
+    knowledge.apply(changed(source, "house"))
+    assert knowledge.judge(between) is not Verdict.CURRENT
+    assert knowledge.judge(before) is not Verdict.STALE
+    assert knowledge.judge(garage(knowledge)) is Verdict.CURRENT
+
+
+def garage(knowledge: Knowledge) -> Basis:
+    found = (chunk("2", "garage", source="kb"),)
+    return Basis.of(frozenset({found[0].ref}), found, knowledge.sequence)

@@ -51,3 +51,18 @@ def test_a_cache_recognises_what_its_searches_found_and_knows_what_changed_since
         cache.update_knowledge(KnowledgeUpdate(removed=["blue"]))
         assert [found.ref for found in cache.recognise(prompt).chunks] == [RED.ref, BLUE.ref]
         assert cache.recognise("The red valve. Which?").chunks[0].ref == ChunkRef("red", RED.ref.version)
+
+
+def test_a_passage_inside_the_question_is_none_of_the_prompt() -> None:
+    heading, retrieved = chunk("heading", "Refund policy"), [("What is the Refund policy?", (RED,), True)]
+    retrieved = [*retrieved, ("How are refunds made?", (chunk("heading", "Refund policy"),), True)]
+    assert recognised("What is the Refund policy?", retrieved).chunks == ()
+    assert recognised("Refund policy\nWhat is the Refund policy?", retrieved).chunks == (heading,)
+    found = recognised("Refund policy\nThe red valve.\nWhat is the Refund policy?", retrieved)
+    assert found == Recognised((heading, RED), "What is the Refund policy?", True)
+
+
+def test_of_a_passage_that_was_asked_for_word_for_word_the_last_is_the_question() -> None:
+    retrieved = [(RED.text, (RED,), True)]
+    assert recognised("The red valve.", retrieved).chunks == ()
+    assert recognised("Use this: The red valve.\nThe red valve.", retrieved) == Recognised((RED,), RED.text, True)

@@ -50,11 +50,20 @@ def prompt_of(messages: Sequence[BaseMessage], cache: SmartCache) -> Prompt:
     or found by another retriever, is not recognised; the prompt then rests on everything, and is compared whole.
     """
     turns = [turn_of(message) for message in messages]
-    found = cache.recognise("\n".join(turn.text for turn in turns))
+    questions = [turn for turn in turns if _is_question(turn, cache)]
+    found = cache.recognise("\n".join(turn.text for turn in turns if turn not in questions))
     if not found.chunks:
         return Prompt(tuple(turns), None)
-    parted = tuple(part for turn in turns for part in _parted(turn, cache))
+    parted = tuple(part for turn in turns for part in ([turn] if turn in questions else _parted(turn, cache)))
     return Prompt(parted, found.chunks if found.is_complete else None)
+
+
+def _is_question(turn: Turn, cache: SmartCache) -> bool:
+    """Whether a user only mentions passages, as the words of a heading, in a line that no search asked for."""
+    if turn.role != "user" or "\n" in turn.text.strip():
+        return False
+    found = cache.recognise(turn.text)
+    return bool(found.chunks) and found.query is None and all(c.text.strip() != turn.text.strip() for c in found.chunks)
 
 
 def _parted(turn: Turn, cache: SmartCache) -> Iterator[Turn]:
@@ -62,21 +71,28 @@ def _parted(turn: Turn, cache: SmartCache) -> Iterator[Turn]:
     if not found or not found.chunks or PASSAGE in turn.text or QUESTION in turn.text:
         yield turn
         return
-    frame, passages = _frame(turn.text, found.chunks)
-    if found.query and found.query in frame:
-        yield Turn("tool", frame.replace(found.query, QUESTION), {"passages": passages})
+    frame, passages = _frame(turn.text, found.chunks, found.query)
+    if found.query and QUESTION in frame:
+        yield Turn("tool", frame, {"passages": passages})
         yield Turn("user", found.query)
     else:
         yield Turn("tool", "", {"passages": passages})
         yield Turn("user", frame)
 
 
-def _frame(text: str, chunks: Sequence[Chunk]) -> tuple[str, list[list[str]]]:
-    """The text with a mark for each passage, and which passages they are, in order."""
+def _frame(text: str, chunks: Sequence[Chunk], query: str | None) -> tuple[str, list[list[str]]]:
+    """The text with a mark for the question and for each passage beside it, and which passages they are, in order."""
     refs: dict[str, list[list[str]]] = {}
     for chunk in chunks:
         ref = [chunk.ref.source, chunk.ref.id, chunk.ref.version, content_version(chunk.text)]
         refs.setdefault(chunk.text, []).append(ref)
-    pattern = re.compile("|".join(re.escape(passage) for passage in sorted(refs, key=len, reverse=True)))
-    passages = [ref for match in pattern.finditer(text) for ref in refs[match.group()]]
-    return pattern.sub(PASSAGE, text), passages
+    pieces = sorted({*refs, *([query] if query else [])}, key=len, reverse=True)
+    matches = [*re.finditer("|".join(map(re.escape, pieces)), text)]
+    asked = [match for match in matches if match.group() == query]
+    if query in refs:
+        asked = asked[-1:]  # the others are the passage
+    frame, end = "", 0
+    for match in matches:
+        frame, end = frame + text[end : match.start()] + (QUESTION if match in asked else PASSAGE), match.end()
+    passages = [ref for match in matches if match not in asked for ref in refs[match.group()]]
+    return frame + text[end:], passages

@@ -239,7 +239,7 @@ class AnswerLayer:
         """Takes an update in and returns how many answers a plain lookup no longer serves because of it."""
         served: list[tuple[int, Basis]] = []
         with self._events.fail_open("invalidate"):  # what it makes stale may go uncounted, but never unheard
-            touched = self._entries.bases(_sources(update))
+            touched = self._entries.bases(frozenset([""]) if self._reaches else _sources(update))
             served = [(id, basis) for id, basis in touched if _is_served(self._knowledge.judge(basis))]
         left = self._entries.update_knowledge(self._knowledge, update, self._farther(update))
         count = sum(id not in left and not _is_served(self._knowledge.judge(basis)) for id, basis in served)

@@ -27,10 +27,12 @@ class Recognised:
 
 
 def recognised(text: str, retrieved: Iterable[Retrieved]) -> Recognised:
-    """A passage inside a longer one that is there as well counts only where it stands by itself. Where documents with
-    equal text were found, all of them count, but none that has changed since while another has not."""
+    """A passage inside a longer one that is there as well, or inside the question, counts only where it stands by
+    itself. Where documents with equal text were found, all of them count, but none that has changed since while another
+    has not."""
     retrieved = list(retrieved)
-    places, rest = _places(text, {chunk.text for _, chunks, _ in retrieved for chunk in chunks})
+    passages = {chunk.text for _, chunks, _ in retrieved for chunk in chunks}
+    places, rest = _places(text, passages, {query for query, _, _ in retrieved})
     there: dict[str, dict[ChunkRef, tuple[Chunk, bool]]] = {passage: {} for passage in places}
     for _, chunks, is_current in sorted(retrieved, key=lambda one: not one[2]):
         for chunk in chunks:
@@ -45,15 +47,21 @@ def recognised(text: str, retrieved: Iterable[Retrieved]) -> Recognised:
     return Recognised(found, query, bool(places) and all(chunk.text in places for chunk in of_query))
 
 
-def _places(text: str, passages: set[str]) -> tuple[dict[str, int], str]:
-    """Where each passage begins, and the text with the passages blotted out; the longest are looked for first."""
-    places = {}
-    for passage in sorted(passages, key=lambda passage: (-len(passage), passage)):
-        place = text.find(passage) if passage.strip() else -1
+def _places(text: str, passages: set[str], queries: set[str]) -> tuple[dict[str, int], str]:
+    """Where each passage begins, and the text with the passages blotted out; the longest are looked for first, and none
+    inside a query. Of what is both, the last is the query."""
+    places, rest = {}, text
+    for piece in sorted(filter(str.strip, passages | queries), key=lambda piece: (-len(piece), piece)):
+        mask = _MASK * len(piece)
+        if piece in queries:
+            text = mask.join(text.rsplit(piece, 1 if piece in passages else -1))
+        place = text.find(piece) if piece in passages else -1
         if place >= 0:
-            places[passage] = place
-            text = text.replace(passage, _MASK * len(passage))
-    return places, text
+            places[piece] = place
+        while place >= 0:
+            text, rest = (f"{one[:place]}{mask}{one[place + len(piece) :]}" for one in (text, rest))
+            place = text.find(piece)
+    return places, rest
 
 
 def _any_in(places: dict[str, int], chunks: tuple[Chunk, ...]) -> bool:

@@ -26,6 +26,12 @@ from smartcache.storage.verified import VerifiedPairs
 from smartcache.types import KnowledgeUpdate
 
 MAX_UNWRITTEN_USES = 500
+_OF_CHUNKS = (  # found, rested on, or cited; json_valid: one that was damaged is not read
+    "(id IN (SELECT entry FROM evidence WHERE chunk IN (SELECT value FROM json_each(?))) "
+    "OR CASE WHEN json_valid(basis) AND json_valid(answer) THEN json_extract(basis, '$[0]') IS NULL OR EXISTS "
+    "(SELECT 1 FROM json_each(answer, '$[3]') AS cited "
+    "WHERE json_extract(cited.value, '$[0]') IN (SELECT value FROM json_each(?))) ELSE TRUE END)"
+)
 _ANSWERS = "answers LEFT JOIN reaches ON reaches.entry = answers.id"
 
 
@@ -57,7 +63,8 @@ class Entries:
         except DamagedStore as error:
             if strict or self.path is None:
                 raise
-            on_damage(DamagedStore(f"{error}; it is kept as {set_aside(self.path)}"))
+            aside = set_aside(self.path)
+            on_damage(DamagedStore(f"{error}; it is kept as {aside}, which forget and clear leave: delete it yourself"))
             self._connection = connect(self.path)
         self.shadows = ShadowRecords(self._all, self._transaction)
         self.reaches = KeptReaches(self._all)
@@ -167,15 +174,15 @@ class Entries:
     def ids(
         self, *, scope: str | None = None, chunk_ids: Sequence[str] | None = None, created_before: float | None = None
     ) -> list[int]:
-        """Ids of the entries that meet every condition given."""
+        """Ids of the entries that meet every condition given; what rests on nobody knows what meets any `chunk_ids`."""
         conditions, values = ["TRUE"], list[Any]()
         if scope is not None:
             conditions, values = [*conditions, "scope = ?"], [*values, to_column(scope)]
         if created_before is not None:
             conditions, values = [*conditions, "created_at <= ?"], [*values, created_before]
         if chunk_ids is not None:
-            inside = "id IN (SELECT entry FROM evidence WHERE chunk IN (SELECT value FROM json_each(?)))"
-            conditions, values = [*conditions, inside], [*values, json.dumps([*map(to_column, chunk_ids)])]
+            ids = [json.dumps([*map(to_column, chunk_ids)]), json.dumps([*chunk_ids])]
+            conditions, values = [*conditions, _OF_CHUNKS], [*values, *ids]
         return [id for (id,) in self._all(f"SELECT id FROM answers WHERE {' AND '.join(conditions)}", *values)]
 
     def least_used(self, *, above_entries: int, above_bytes: int) -> list[int]:

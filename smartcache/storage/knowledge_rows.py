@@ -30,16 +30,17 @@ class KeptKnowledge:
         reaches: KeptReaches,
     ) -> None:
         self._read, self._transaction, self._reaches = read, transaction, reaches
-        self._unwritten: list[KnowledgeUpdate] = []  # known to this process alone, on top of all that is written
+        # known to this process alone, on top of all that is written; each with how many of these it was told after
+        self._unwritten: list[tuple[KnowledgeUpdate, int]] = []
 
     def refresh(self, knowledge: Knowledge) -> None:
-        """Takes in what any process wrote since, below what this one could not write."""
+        """Takes in what any process wrote since, and what this one could not write, on top of it."""
         if not self._unwritten:
             _load(self._read, knowledge)
         else:
             now = self._written()
-            for update in self._unwritten:
-                now.apply(update, is_shared=False)
+            for update, doubted in self._contested(now):
+                now.apply(update, doubted, is_shared=False)
             knowledge.become(now)
 
     def update(self, knowledge: Knowledge, update: KnowledgeUpdate, farther: Farther | None) -> frozenset[int]:
@@ -48,26 +49,40 @@ class KeptKnowledge:
 
         Where the write fails, StoreError is raised and `knowledge` has it all the same.
         """
+        # told again after a failure, it is as old as it was then
+        since = min((since for waiting, since in self._unwritten if waiting == update), default=None)
         try:
             with self._transaction() as connection:
                 if not self._unwritten:
                     _load(self._read, knowledge)
                 left = self._left_current(knowledge, update, farther)
                 now = self._written() if self._unwritten else knowledge
-                for waiting in self._unwritten:
-                    _write(connection, now.apply(waiting))
-                stated = now.stated(update)  # taken in when it is written: it may fail, and then has no number
+                doubted = frozenset() if since is None else now.contested(update, since)
+                for waiting, contested in self._contested(now):
+                    _write(connection, now.apply(waiting, contested))
+                stated = now.stated(update, doubted)  # taken in when it is written: it may fail, and has no number then
                 _write(connection, stated)
                 self._reaches.advance(connection, left, stated.sequence)
         except StoreError:
-            knowledge.apply(update, is_shared=False)
-            self._unwritten.append(update)
+            self._keep(knowledge, update, knowledge.sequence if since is None else since)
             raise
         now.take(stated)
         if self._unwritten:
             knowledge.become(now)
             self._unwritten.clear()
         return left
+
+    def _keep(self, knowledge: Knowledge, update: KnowledgeUpdate, since: int) -> None:
+        """Has this process know what could not be written, on top of what others wrote if that can be read."""
+        self._unwritten.append((update, since))
+        try:
+            self.refresh(knowledge)
+        except StoreError:
+            knowledge.apply(update, is_shared=False)
+
+    def _contested(self, written: Knowledge) -> list[tuple[KnowledgeUpdate, frozenset[tuple[str, str]]]]:
+        """What was not written, each with the chunks of which others told since, and otherwise."""
+        return [(update, written.contested(update, since)) for update, since in self._unwritten]
 
     def _written(self) -> Knowledge:
         knowledge = Knowledge()

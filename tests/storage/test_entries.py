@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from smartcache import Answer, Request, SmartCache, Turn
+from smartcache import Answer, ChunkRef, Request, SmartCache, Turn
 from smartcache.errors import DamagedStore, ForeignStore, StoreError
 from smartcache.testing import BagOfWordsEmbedder, FakeClock, FakeModel, FakeSearch, chunk
 
@@ -289,3 +289,48 @@ def test_what_cannot_be_forgotten_now_is_said_and_not_passed_over(tmp_path, work
     with open_cache(tmp_path / "cache.db") as cache:
         work(cache)
         assert cache.stats().entries == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "count"),
+    [
+        (Answer("a house", evidence=None), 1),
+        (Answer("a house", evidence=frozenset(), citations=(ChunkRef("1", "v1"),)), 1),
+        (Answer("a house", evidence=frozenset(), citations=(ChunkRef("2", "v1"),)), 0),
+        (Answer("a house", evidence=frozenset({ChunkRef("2", "v1")})), 0),
+    ],
+    ids=["unknown evidence", "cited only", "cites another", "rests on another"],
+)
+def test_forget_of_a_chunk_takes_what_may_hold_its_text(tmp_path, answer, count):
+    with open_cache(tmp_path) as cache:
+        cache.store(ask(), answer)
+        assert cache.forget(chunk_ids=["1"]) == count
+        assert (cache.lookup(ask()) is None) == bool(count)
+
+
+@pytest.mark.parametrize("name", ["naïve", "\udc80", '"', "\ufdd0x"])
+def test_whatever_the_chunk_that_is_cited_is_called(name):
+    cache = open_cache(None)
+    cache.store(ask(), Answer("a house", evidence=frozenset(), citations=(ChunkRef(name, "v1"),)))
+    assert cache.forget(chunk_ids=[f"{name}?"]) == 0
+    assert cache.forget(chunk_ids=[name]) == 1
+
+
+def test_an_entry_that_cannot_be_read_keeps_no_chunk_from_being_forgotten(tmp_path):
+    with open_cache(tmp_path, strict=False) as cache:
+        cache.store(ask(), Answer("a house", evidence=frozenset()))
+    with sqlite3.connect(tmp_path / "smartcache.db") as connection:
+        connection.execute("UPDATE answers SET answer = '{', basis = '{'")
+    with open_cache(tmp_path, strict=False) as cache:
+        assert cache.forget(chunk_ids=["1"]) == 1
+
+
+def test_a_file_that_is_kept_aside_is_named_with_what_is_left_to_do(tmp_path, caplog):
+    path = tmp_path / "cache.db"
+    with open_cache(path) as cache:
+        cache.answer(ask(), FakeModel())
+    damage(path)
+    with open_cache(path, strict=False) as cache:
+        cache.clear()
+    assert (tmp_path / "cache.db.damaged-1").exists()
+    assert "cache.db.damaged-1, which forget and clear leave" in caplog.text

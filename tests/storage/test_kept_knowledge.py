@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from smartcache import KnowledgeUpdate, Request, SmartCache, Turn
+from smartcache import Answer, KnowledgeUpdate, Request, SmartCache, Turn
 from smartcache.errors import StoreError
 from smartcache.testing import FakeModel, FakeSearch, chunk
 
@@ -197,3 +197,40 @@ def test_a_search_that_begins_after_the_news_of_another_process_is_remembered(tw
     told(other, added=[kb("2", "garage")])
     one.retrieve("buildings", search)
     assert len(search.queries) == 2
+
+
+@pytest.mark.parametrize("search", [None, FakeSearch([kb("1", "house")])], ids=["no search", "a search"])
+def test_an_answer_that_begins_after_the_news_of_another_process_is_kept(two, search):
+    one, other = two
+    told(other, added=[kb("1", "house")])
+    model = FakeModel()
+    assert [one.answer(ask(), model, search=search).served_by for _ in range(2)] == ["model", "exact"]
+    assert one.stats().not_stored == {}
+
+
+def test_so_is_one_that_is_looked_up_and_stored(two):
+    one, other = two
+    told(other, added=[kb("1", "house")])
+    assert one.lookup(ask()) is None
+    told(other, added=[kb("1", "house")])
+    assert one.store(ask(), Answer("a house", evidence=frozenset([kb("1", "house").ref])))
+    assert one.lookup(ask()) is not None
+
+
+def test_one_that_began_before_them_is_not(two):
+    one, other = two
+    assert one.lookup(ask()) is None
+    told(other, added=[kb("2", "garage")])
+    one.store(ask(), Answer("a house", evidence=frozenset([kb("1", "house").ref])))
+    assert one.lookup(ask()) is None
+
+
+def test_where_the_news_cannot_be_read_the_model_answers(monkeypatch, two):
+    one, _ = two
+
+    def trouble(knowledge):
+        raise StoreError("the disk is gone")
+
+    monkeypatch.setattr(one._entries, "refresh_knowledge", trouble)
+    assert one.answer(ask(), FakeModel()).served_by == "model"
+    assert one.stats().troubles["news"] == 1
