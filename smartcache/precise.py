@@ -14,7 +14,7 @@ from smartcache.wording import one_of
 _AXES = tuple(
     {word: side for side, words in enumerate(line.split()) for word in words.split("=")}
     for line in (
-        "seconds=sec minute=minutes=min hour=hours=hr=hrs day=days week=weeks month=months year=years=yr decade",
+        "seconds=sec minute=minutes=min hour=hours=hr=hrs day=days=date=dates week=weeks month=months year=years=yr decade",
         "dollar=dollars=usd euro=euros=eur pound=pounds=gbp yen=jpy yuan=cny rupee=rupees=inr franc=francs=chf",
         "celsius fahrenheit kelvin",
         "mg=milligram=milligrams g=gram=grams kg=kilo=kilos=kilogram=kilograms oz=ounce=ounces lb=lbs ton=tons",

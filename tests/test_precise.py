@@ -41,6 +41,7 @@ def part(one: str, other: str) -> bool:
         ("Did Rome defeat Carthage?", "Was Rome defeated by Carthage?"),
         ("Name all planets except Earth", "Name all planets and Earth"),
         ("Which plan has phone support?", "Which plan lacks phone support?"),
+        ("In what year was it released?", "On what date was it released?"),
         ("I am left-handed", "I am right-handed"),
     ],
 )
@@ -62,6 +63,7 @@ def test_what_is_written_otherwise_is_another_question(one, other):
         ("Is it open last?", "Is it open in the next row?"),
         ("Do all snakes lay eggs?", "Does every snake lay eggs?"),
         ("Is 70 enough?", "Is seventy enough?"),
+        ("When was it released?", "On what date was it released?"),
         ("How tall is he?", "What is his height?"),
         ("Who did Microsoft acquire?", "Whom did Microsoft acquire?"),
         ("Did Rome defeat Carthage?", "Was Carthage defeated by Rome?"),
