@@ -14,7 +14,7 @@ from functools import cache
 from smartcache.precise import PASSIVE, precise_facts, precise_sides, units_apart
 from smartcache.stems import is_a_form, stem
 from smartcache.word_classes import AGREEING, AYES, NOES
-from smartcache.word_order import exchanged, is_turned_round
+from smartcache.word_order import exchanged, goes_back, is_turned_round
 from smartcache.wording import (
     ANTONYMS,
     CHINESE_ANTONYMS,
@@ -128,7 +128,7 @@ class Facts:
         what joins them, as in "A bites B" and "B bites A"."""
         if (PASSIVE in self.sides) != (PASSIVE in other.sides):
             return self._names_stay(other)
-        if is_turned_round(self.order, other.order):
+        if is_turned_round(self.order, other.order) or goes_back(self.steps, other.steps):
             return True
         is_reworded = len(self.stems ^ other.stems) > MAX_REWORDED
         named = frozenset(map(stem, self.hard & other.hard))
@@ -217,6 +217,7 @@ _ANSWER = re.compile(
     rf"^\W*(?:(?P<yes>{one_of(AYES | AGREEING)})|{one_of(NOES)})\b(?!\s+(?:one|longer|more)\b)",
     re.I,
 )
+_NO_AND = re.compile(rf"^\W*{one_of(NOES)}\s*[,.;!]", re.I)
 _SIGNS = frozenset(("So", "Sc", "No", "Sm"))  # emoji, currencies, fractions, "≤": an embedder may know none of them
 _STEP = re.compile(r"[\u3400-\u9fff\u3040-\u30ff]|[^\W_]+(?:[-'_.][^\W_]+)*|[-+*/×÷^<>=]+")
 _SENTENCE = re.compile(r"(?<=[.!?。！？:;\n])\s*")
@@ -322,7 +323,7 @@ def _negations(text: str, words: Sequence[str]) -> int:
     if "no" in small or "n't" in small:  # otherwise NOT_NEGATION finds nothing
         words = [word.lower() for word in _WORD.findall(NOT_NEGATION.sub(" ", text))]
     english: int = sum(word in NEGATIONS or word.endswith("n't") for word in words)
-    if english > 1 and words[0] in NOES:
+    if english > 1 and _NO_AND.match(text):
         english -= 1  # "No, not yet" says no more than "Not yet"
     return english if text.isascii() else english + len(CHINESE_NEGATION.findall(CHINESE_NOT_NEGATION.sub("", text)))
 

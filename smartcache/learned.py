@@ -193,10 +193,10 @@ def is_same(signals: Mapping[str, Any]) -> Any:
 
 def kind_of(signals: Mapping[str, Any]) -> Any:
     """By which a pair has its curve: how many of the two questions lean on what was said before them. One of two does
-    too where only one was asked after anything, and all that the other says was said there: "Which are free?" after
-    "What is worth seeing in Rome?" is "Which sights in Rome are free?". On arrays row by row."""
-    leans = (signals["histories"] == 0) & (signals["one_after"] == 1) & (signals.get("told_there", 1.0) == 1)
-    return signals["histories"] + leans
+    too where only one was asked after anything, and the other says more, all of which was said there: "Which are free?"
+    after "What is worth seeing in Rome?" is "Which sights in Rome are free?". On arrays row by row."""
+    is_told = (signals["told_there"] == 1) & (signals["shared_there"] < 1)
+    return signals["histories"] + ((signals["histories"] == 0) & (signals["one_after"] == 1) & is_told)
 
 
 def _upper(wrong: int, served: int) -> float:

@@ -24,7 +24,8 @@ class Candidate:
 
     Where the cache has learned weights for its embedder and a policy that goes by them, `confidence` is how surely the
     two have one answer, from 0 to 1, with all of that weighed, and otherwise None; `histories`: how many of the two
-    questions lean on what was said before them, 0 to 2; one too where all that the one says was said before the other.
+    questions lean on what was said before them, 0 to 2; one too where only one was asked after anything, and all
+    that the other says beside it was said there.
     """
 
     asked: str

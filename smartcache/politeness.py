@@ -73,6 +73,8 @@ def _answer(text: str, before: str) -> str | None:
     parts, asked = [part for part in _PARTS.split(said) if part], frozenset(_WORD.findall(before.lower()))
     is_praise = not is_which and not asked & PRAISE & frozenset(_WORD.findall(said))
     said_yes = [bool(_YES.fullmatch(part) or (may_do and _DO.fullmatch(part))) for part in parts]
+    if _TO_CONFIRM.search(before):
+        said_yes = [yes or bool(_ACKNOWLEDGES.fullmatch(part)) for yes, part in zip(said_yes, parts, strict=True)]
     if not all(yes or (is_praise and _PRAISE.fullmatch(part)) for yes, part in zip(said_yes, parts, strict=True)):
         return None
     return "Yes." if any(said_yes) or (parts and _CONFIRM.search(before)) else None
@@ -99,8 +101,9 @@ _PRAISE = re.compile(
     r"(?:all |just |very )?"
     rf"(?:{one_of(PRAISE | OKAYS)}|alright|right)"
     r"(?: (?:for|to|with) me)?"
-    rf"|(?:{_AYE} )?(?:i )?(?:got it|that(?:'s| is) it|(?:please )?continue)"
 )
+_ACKNOWLEDGES = re.compile(rf"(?:{_AYE} )?(?:i )?(?:got it|that(?:'s| is) it|(?:please )?continue)")
+_TO_CONFIRM = re.compile(r"\b(?:confirm\w*|verify|correct)\b", re.I)  # and not "Shall I stop here?"
 _WORD = re.compile(r"\w+")
 _SOMEBODY = rf"(?:{one_of(AYES | NOES)} )?(?:i|it|we|they)"
 _DO = re.compile(rf"{_SOMEBODY} {one_of(AUXILIARIES)}")

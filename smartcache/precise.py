@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from smartcache.stems import stem
-from smartcache.word_classes import AUXILIARIES, BE, BE_AFTER_ANOTHER, DO, HE, ORDINALS, SHE
+from smartcache.word_classes import ARTICLES, AUXILIARIES, BE, BE_AFTER_ANOTHER, DO, HE, ORDINALS, OWNERS, SHE
 from smartcache.wording import one_of
 
 # Words of a kind of which one text has one and another text another: each line is an axis, each word a side of it.
@@ -14,14 +14,14 @@ from smartcache.wording import one_of
 _AXES = tuple(
     {word: side for side, words in enumerate(line.split()) for word in words.split("=")}
     for line in (
-        "seconds=sec minute=minutes=min hour=hours=hr=hrs day=days=date=dates week=weeks month=months year=years=yr decade",
+        "seconds=sec minute=minutes=min hour=hours=hr=hrs day=days=date=dates week=weeks month=months year=years=yr "
+        "decade",
         "dollar=dollars=usd euro=euros=eur pound=pounds=gbp yen=jpy yuan=cny rupee=rupees=inr franc=francs=chf",
         "celsius fahrenheit kelvin",
         "mg=milligram=milligrams g=gram=grams kg=kilo=kilos=kilogram=kilograms oz=ounce=ounces lb=lbs ton=tons",
         "ml=milliliter=millilitre l=liter=litre=liters=litres gallon=gallons",
         "mm=millimeter cm=centimeter=centimetre m=meter=metre=meters=metres km=kilometer=kilometers mile=miles ft=feet",
         "thousand million=millions billion=billions trillion",
-        "dollar=dollars=usd euro=euros=eur yen=jpy",
         "monday=mondays tuesday=tuesdays wednesday=wednesdays thursday=thursdays friday=fridays saturday=saturdays "
         "sunday=sundays",
         "january february april june july august september october november december",
@@ -79,17 +79,36 @@ _SUBJECT = re.compile(  # "Who bought A?"
 )
 _PASSIVE = re.compile(rf"\b(?:{one_of(BE - {'am'} | BE_AFTER_ANOTHER)}|get|got)\b(?:\s+\w+){{0,4}}?\s+\w+\s+by\b", re.I)
 PASSIVE = (FIRST_AXIS - 1, 0)
-_UNDERGOES = re.compile(rf"\b(?:{one_of(BE - {'am'} | BE_AFTER_ANOTHER)}|get|got)\s+(?:\w+ly\s+)?([\w-]+ed)\b", re.I)
+_UNDERGOES = re.compile(rf"\b(?:{one_of(BE - {'am'} | BE_AFTER_ANOTHER)}|get|got)\s+(?:\w+ly\s+)?([\w-]+)", re.I)
+_DOES = re.compile(
+    rf"(?:^|[,;]\s+|\band\s+)(?:i|we|((?:{one_of(OWNERS | ARTICLES)} )?\w+))\s+(?:(?:just|have|has|had) )?([\w-]+)",
+    re.I,
+)
+_LONG_WORD = re.compile(r"\w{3,}")
 _ROMAN = re.compile(r"(?<=\w )(?:i{2,3}|iv|vi{1,3}|ix)\b", re.I)
 
 
 def is_done_to(text: str, other: str) -> bool:
-    """Whether one text says who did it and the other to whom it was done: "I was sued", "I sued them"; "I was bitten by
-    a dog", "My dog bit them"."""
+    """Whether one text says who did it and the other to whom it was done, or that somebody else did it: "I was sued",
+    "I sued them"; "I was bitten by a dog", "My dog bit them"; "I hit a car", "Someone hit my car"."""
     undergone, also = ({stem(verb.lower()) for verb in _UNDERGOES.findall(one)} for one in (text, other))
-    stems, other_stems = ({stem(word) for word in one.lower().split()} for one in (text, other))
-    turned = (undergone - also) & other_stems | (also - undergone) & stems
-    return bool(turned) or bool(_PASSIVE.search(text)) != bool(_PASSIVE.search(other))
+    doing, also_doing = map(_doing, (text, other))
+    if (undergone - also) & {verb for verb, _ in also_doing} or (also - undergone) & {verb for verb, _ in doing}:
+        return True
+    verbs = {verb for verb, _ in doing ^ also_doing}
+    if any((verb, True) in doing and (verb, False) in also_doing for verb in verbs) or any(
+        (verb, False) in doing and (verb, True) in also_doing for verb in verbs
+    ):
+        return True
+    shared = {stem(word) for word in _LONG_WORD.findall(text.lower())} & set(
+        map(stem, _LONG_WORD.findall(other.lower()))
+    )
+    return bool(shared) and bool(_PASSIVE.search(text)) != bool(_PASSIVE.search(other))
+
+
+def _doing(text: str) -> set[tuple[str, bool]]:
+    """The stems of what is done in a text, and whether its speaker does it."""
+    return {(stem(verb.lower()), not who) for who, verb in _DOES.findall(text)}
 
 
 def units_apart(text: str) -> str:

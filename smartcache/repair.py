@@ -97,7 +97,9 @@ def _goes_back(before: Sequence[str], halt: str, after: Sequence[str]) -> int | 
         may_mean_it = _INSTEAD.match(halt) and len(before) > MAX_BROKEN_OFF
         return _begins_anew(before, after) if asks and not may_mean_it else None
     is_title = halt == "no" and before[-1][-1].isalpha() and _is_name(after[0])  # "Ashita no Joe"
-    return None if is_title or _LATER.search(halt) else _begins_anew(before, after)
+    is_unit = _is_number(before[-1]) and len(halt.split()) == 1  # "100 Ah"
+    is_list = any(_plain(word) in ("or", "and") for word in after[1:MAX_TAKEN_BACK])  # "Norway, um, Oslo or Bergen"
+    return None if is_title or is_unit or is_list or _LATER.search(halt) else _begins_anew(before, after)
 
 
 def _is_name(word: str) -> bool:
@@ -145,7 +147,7 @@ _SLIP = re.compile(
 )
 _HALT = re.compile(
     rf"""(?<![\s,.;—–-])[\s,.;—–-]+(?P<halt>
-        (?:(?<!yes\s)or[,\s]+(?:no|{_UH})|(?<!or\s)(?-i:no|nope)|{_UH}|actually|never\s?mind|rather|instead)
+        (?:(?<!yes\s)or[,\s]+(?:no|{_UH})|(?<!or\s)(?-i:no|nope)|(?-i:{_UH})|actually|never\s?mind|rather|instead)
         (?:[,\s]+(?:{_HEDGE}|(?:change|make)\s+(?:that|it)(?:\s+to)?|let\s+me\s+(?:say|ask)|tell(?:\s+me)?))*
     )[\s,.:—–-]+(?=\S)""",
     re.I | re.X,

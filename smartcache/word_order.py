@@ -21,6 +21,20 @@ def exchanged(steps: Sequence[str], others: Sequence[str], named: Set[str] | Non
     return any(left[one] & came[two] and left[two] & came[one] for one, two in combinations(moved, 2))
 
 
+def goes_back(steps: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether one text goes from A to B and the other from B to A: "a list to a set", "a set into a list"."""
+    ways, also = _ways(steps), _ways(others)
+    return any((end, start) in also for start, end in ways - also)
+
+
+def _ways(steps: Sequence[str]) -> frozenset[tuple[str, str]]:
+    words = [word if word in _TO else stem(word) for word in steps if word not in DETERMINERS]
+    return frozenset((words[n - 1], words[n + 1]) for n in range(1, len(words) - 1) if words[n] in _TO)
+
+
+_TO = frozenset(("to", "into"))
+
+
 def is_turned_round(order: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether two of the same words, not side by side, are exchanged and all others stay; a person ("I", "you") may
     stand beside the other."""

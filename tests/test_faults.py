@@ -210,6 +210,24 @@ def test_b09_the_same_words_are_not_served_from_another_entry_nor_stored_again(c
     assert cache.store(asked, Answer("Press it twice."))
 
 
+def test_b09_a_hit_that_is_reported_after_its_words_were_stored_for_the_request_is_gone_there_too(cache):
+    stored, asked = map(ask, WRONG_PAIR)
+    cache.store(stored, Answer("Hold the button."))
+    hit = cache.lookup(asked)
+    cache.store(asked, Answer("Hold the button."))
+    assert cache.report_wrong(asked, hit)
+    assert cache.lookup(asked) is None
+    assert cache.lookup(stored).text == "Hold the button."
+
+
+@pytest.mark.parametrize(("text", "is_it"), [("", False), ("Press it.", False), ("Hold the button.", True)])
+def test_b09_only_what_was_said_can_have_been_wrong(cache, text, is_it):
+    request = ask(WRONG_PAIR[0])
+    cache.store(request, Answer("Hold the button."))
+    assert cache.report_wrong(request, Answer(text)) is is_it
+    assert (cache.lookup(request) is None) is is_it
+
+
 def test_b09_an_exact_answer_reported_wrong_is_gone(cache, model):
     request = ask(WRONG_PAIR[0])
     cache.answer(request, model)

@@ -64,16 +64,18 @@ def test_no_confidence_is_above_the_best_of_what_is_known_of_it(row, known):
 
 
 @pytest.mark.parametrize(
-    ("histories", "one_after", "told_there", "kind"),
-    [(0, 0, 1, 0), (0, 1, 1, 1), (0, 1, 0.9, 0), (0, 1, None, 1), (1, 1, 1, 1), (2, 0, 1, 2)],
+    ("histories", "one_after", "told_there", "shared_there", "kind"),
+    [(0, 0, 1, 0.5, 0), (0, 1, 1, 0.5, 1), (0, 1, 0.9, 0.5, 0), (0, 1, 1, 1, 0), (1, 1, 1, 1, 1), (2, 0, 1, 1, 2)],
 )
 def test_a_pair_of_which_one_was_told_all_that_the_other_says_counts_as_one_that_leans(
-    histories, one_after, told_there, kind
+    histories, one_after, told_there, shared_there, kind
 ):
-    """What is not known yet is as good as can be."""
-    known = {"histories": histories, "one_after": one_after} | (
-        {} if told_there is None else {"told_there": told_there}
-    )
+    known = {
+        "histories": histories,
+        "one_after": one_after,
+        "told_there": told_there,
+        "shared_there": shared_there,
+    }
     assert kind_of(known) == kind
 
 

@@ -205,13 +205,14 @@ class AnswerLayer:
         entry = self._entries.by_id(answer.entry_id) if answer.entry_id else self._entries.by_key(asked.key)
         if entry is None or not _has_settings(entry, asked):
             return False
-        if not answer.entry_id and answer.text and entry.answer.text != answer.text:
+        if not answer.entry_id and not _says_the_same(entry.answer, answer):
             return False  # the model's own answer, which was never stored
         self._events.emit("reported_wrong")
-        self._entries.store_wrong(asked.key, _content_key(entry.answer), entry.partition, None)
-        if entry.key == asked.key:
-            self.forget([entry.id])
-        else:
+        self._entries.store_wrong(asked.key, _content_key(asked, entry.answer), entry.partition, None)
+        own = self._entries.by_key(asked.key)
+        if own and _says_the_same(own.answer, entry.answer):
+            self.forget([own.id])
+        if entry.key != asked.key:
             # under another embedder its vectors say nothing of these
             is_near = self._semantic and self._semantic.partition(asked) == entry.partition
             state = self._semantic.state(asked, []) if self._semantic and is_near else None
@@ -220,7 +221,7 @@ class AnswerLayer:
 
     def _is_reported(self, asked: Asked, answer: Answer) -> bool:
         """Whether an answer of the same words was called wrong for this request, whatever it was stored for."""
-        return any(key == asked.key for key, _ in self._entries.wrong_for(_content_key(answer), ""))
+        return bool(self._entries.wrong_for(_content_key(asked, answer), ""))
 
     def _store_wrong(self, asked: Asked, entry: Entry, state: State | None) -> None:
         """Notes it against the pair, and against the confidence that the pair was served with."""
@@ -322,9 +323,15 @@ def _sources(update: KnowledgeUpdate) -> frozenset[str]:
     return frozenset(chunk.ref.source for chunk in (*update.added, *update.changed)) | {update.source}
 
 
-def _content_key(answer: Answer) -> str:
-    """The same for two answers that say the same: the ids and counts beside a text tell of its call alone."""
-    return digest("answer", answer.text or answer.payload)
+def _content_key(asked: Asked, answer: Answer) -> str:
+    """The same for two answers to one request that say the same: the ids and counts beside a text tell of its call
+    alone. Nobody finds a short answer by it who does not know the request."""
+    return digest("answer", asked.bytes, answer.text or answer.payload)
+
+
+def _says_the_same(stored: Answer, answer: Answer) -> bool:
+    """Of two without a text, the calls of tools, as far as the application gives them."""
+    return stored.text == answer.text and bool(stored.text or answer.payload in (None, stored.payload))
 
 
 def _has_settings(entry: Entry, asked: Asked) -> bool:

@@ -90,10 +90,11 @@ class ByConfidence:
             stored.dialogue.question,
             known["wording"],
             confidence=1.0 if are_same else self.learned.at_best(known),
-            histories=int(kind_of(known)),
+            histories=int(known["histories"]),
             age_seconds=age_seconds,
         )
-        if not policy.accepts(candidate):
+        may_lean = known["one_after"] and not known["histories"]  # which its words will tell
+        if not (policy.accepts(candidate) or (may_lean and policy.accepts(replace(candidate, histories=1)))):
             return Ruling("far", candidate)
         if refusal := asked.told.refusal(stored.told):
             return Ruling(refusal)

@@ -60,6 +60,7 @@ CREATE TABLE IF NOT EXISTS wrong (
     state BLOB,                             -- of the request that got it
     PRIMARY KEY (asked, answer)
 );
+CREATE INDEX IF NOT EXISTS wrong_answer ON wrong (answer);
 CREATE TABLE IF NOT EXISTS verified (       -- requests that were found to have one answer; it may be stored for either
     one TEXT NOT NULL, other TEXT NOT NULL, -- their keys, in order
     verifier TEXT NOT NULL,                 -- the name of what found it

@@ -119,7 +119,8 @@ def names(name: str) -> int:
 
 def test_a_row_counts_for_the_curve_of_its_kind():
     given = rows(100, 0)
-    given.signals[:, [names("histories"), names("one_after"), names("told_there")]] = 0, 1, 0.5
+    columns = [names(name) for name in ("histories", "one_after", "told_there", "shared_there")]
+    given.signals[:, columns] = 0, 1, 0.5, 0.5
     assert set(rows(100, 0).kinds) == {0, 1, 2}
     assert set(given.kinds) == {0}
     given.signals[:, names("told_there")] = 1
