@@ -218,6 +218,7 @@ _ANSWER = re.compile(
     re.I,
 )
 _NO_AND = re.compile(rf"^\W*{one_of(NOES)}\s*[,.;!]", re.I)
+_SPELLED = frozenset(("US", "IT", "WHO"))  # names, though "us", "it" and "who" are none
 _SIGNS = frozenset(("So", "Sc", "No", "Sm"))  # emoji, currencies, fractions, "≤": an embedder may know none of them
 _STEP = re.compile(r"[\u3400-\u9fff\u3040-\u30ff]|[^\W_]+(?:[-'_.][^\W_]+)*|[-+*/×÷^<>=]+")
 _SENTENCE = re.compile(r"(?<=[.!?。！？:;\n])\s*")
@@ -268,7 +269,7 @@ def _names(sentence: str) -> Iterator[str]:
         if raw.islower():
             continue
         word = raw.strip(".,;:!?()[]{}\"'“”«»…")
-        if not (_NAME.fullmatch(word) and word.lower() not in SENTENCE_STARTERS):
+        if not _NAME.fullmatch(word) or (word.lower() in SENTENCE_STARTERS and word not in _SPELLED):
             continue
         follows = words[place + 1 : place + 2]
         if place or word.endswith("'s") or word.isupper() or (follows and _NAME.match(follows[0])):
@@ -287,6 +288,7 @@ def _sides(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]:
         yield _ANSWERS, int(answer["yes"] is None)
     opposed = _opposed()
     words |= {stem(part) for word in words if "-" in word for part in word.split("-")}  # "left-handed"
+    words |= {word.removesuffix("'s") for word in words if word.endswith("'s")}  # "men's", "women's"
     for word in words & opposed.keys():
         yield from opposed[word]
     if text.isascii():

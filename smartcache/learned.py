@@ -6,11 +6,9 @@ import hashlib
 import json
 import logging
 import math
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,6 +28,7 @@ log = logging.getLogger("smartcache")
 
 MIN_MEANING = 0.5  # pairs that lie farther apart were not learned from, and are none
 MIN_MEASURED = 300  # hits of a kind, for its share to tell anything
+PARTS = (2, 3, 4, 6, 8, 12, 16)  # of the bound, that a kind's share may come to: the largest that shows the bound
 FORMAT = "smartcache-learned-1"
 BUNDLED = Path(__file__).with_name("weights") / "all-MiniLM-L6-v2.safetensors"
 
@@ -43,23 +42,12 @@ class Curve:
     served: tuple[int, ...]
     wrong: tuple[int, ...]
 
-    def min_confidence(self, max_wrong: float) -> float:
-        """The lowest confidence from which on wrong answers per hit keep the bound, by the upper end of their 95 %
-        interval; above 1 where none does."""
-        uppers, lowest = self._by_upper
-        place = bisect_right(uppers, max_wrong)
-        return lowest[place - 1] if place else NOTHING
-
-    def counts(self, confidence: float) -> tuple[int, int]:
-        """How many would have been served from a confidence on, and how many of them wrongly."""
+    def lowest(self, share: float) -> tuple[float, int, int]:
+        """The lowest confidence from which on no more than a `share` was wrong, with how many would have been served
+        and how many of them wrongly; above 1, and none, where there is none."""
         points = zip(self.confidence, self.served, self.wrong, strict=True)
-        return max(((served, wrong) for at, served, wrong in points if at >= confidence), default=(0, 0))
-
-    @cached_property
-    def _by_upper(self) -> tuple[list[float], list[float]]:
-        """The upper ends, rising, and the lowest confidence of all up to each."""
-        points = sorted(zip(map(_upper, self.wrong, self.served), self.confidence, strict=True))
-        return [upper for upper, _ in points], [*accumulate((at for _, at in points), min)]
+        kept = [point for point in points if point[1] >= MIN_MEASURED and point[2] <= share * point[1]]
+        return min(kept, default=(NOTHING, 0, 0))
 
 
 @dataclass(frozen=True)
@@ -136,29 +124,24 @@ class Learned:
         return 1.0 if is_same(signals.by_name()) else self.confidence(signals)
 
     def min_confidence(self, kind: int, max_wrong: float) -> float:
-        """From which confidence on a kind of pair keeps the bound; above 1 where none does.
+        """From which confidence on a kind of pair is served; above 1 where none is.
 
-        By what was measured of the kind alone; where that was too little to show it, with the other kinds beside it:
-        the kind's own share keeps the bound, and that of all together shows it.
+        All kinds together show the bound by the upper end of their 95 % interval, and of each no more than half of it
+        was wrong, so that none lives on the others.
         """
-        if (kind, max_wrong) not in self._needed:
-            own = self.curves[kind].min_confidence(max_wrong)
-            self._needed[kind, max_wrong] = own if own <= 1 else self._min_beside_others(kind, max_wrong)
-        return self._needed[kind, max_wrong]
+        if max_wrong not in self._needed:
+            self._needed[max_wrong] = self._min_confidences(max_wrong)
+        return self._needed[max_wrong][kind]
 
-    def _min_beside_others(self, kind: int, max_wrong: float) -> float:
-        """The confidence at which the kind alone comes nearest to showing it."""
-        curve = self.curves[kind]
-        measured = [
-            point for point in zip(curve.confidence, curve.served, curve.wrong, strict=True) if point[1] >= MIN_MEASURED
-        ]
-        at, served, wrong = min(measured, default=(NOTHING, 0, 0), key=lambda point: _upper(point[2], point[1]))
-        others = [curve.counts(curve.min_confidence(max_wrong)) for n, curve in enumerate(self.curves) if n != kind]
-        together = wrong + sum(wrong for _, wrong in others), served + sum(served for served, _ in others)
-        return at if wrong <= max_wrong * served and _upper(*together) <= max_wrong else NOTHING
+    def _min_confidences(self, max_wrong: float) -> tuple[float, ...]:
+        for part in PARTS:
+            points = [curve.lowest(max_wrong / part) for curve in self.curves]
+            if _upper(sum(wrong for _, _, wrong in points), sum(served for _, served, _ in points)) <= max_wrong:
+                return tuple(at for at, _, _ in points)
+        return (NOTHING,) * len(self.curves)
 
     @cached_property
-    def _needed(self) -> dict[tuple[int, float], float]:
+    def _needed(self) -> dict[float, tuple[float, ...]]:
         return {}
 
     def at_best(self, known: Mapping[str, float]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,16 +14,15 @@ from safetensors.numpy import save_file
 
 from smartcache import Answer, Candidate, Request, SmartCache, ThresholdPolicy, Turn
 from smartcache.calibrated import CalibratedPolicy
-from smartcache.learned import BUNDLED, FORMAT
+from smartcache.learned import BUNDLED, FORMAT, Curve, Learned
 from smartcache.signals import MONOTONE
 from smartcache.testing import BagOfWordsEmbedder
 
-# From 0.9 on a thousand would have been served and none wrongly, from 0.8 on ten of two thousand, and so on. Under one
-# history fewer were measured, under two still fewer.
+# From 0.9 on two thousand would have been served and none wrongly, from 0.8 on ten of four thousand, and so on.
 CURVES = {
-    0: [(0.9, 1_000, 0), (0.8, 2_000, 10), (0.7, 3_000, 300)],
-    1: [(0.95, 500, 0), (0.85, 600, 60)],
-    2: [(0.99, 20, 0)],
+    0: [(0.9, 2_000, 0), (0.8, 4_000, 10), (0.7, 6_000, 300)],
+    1: [(0.95, 500, 0), (0.85, 600, 12)],
+    2: [(0.99, 200, 0)],
 }
 
 
@@ -57,16 +57,9 @@ def pair(confidence: float | None, histories: int = 0, asked: str = "Who runs Ac
 
 @pytest.mark.parametrize(
     ("max_wrong", "histories", "from_confidence"),
-    [
-        (0.005, 0, 0.9),
-        (0.012, 0, 0.8),
-        (0.2, 0, 0.7),
-        (0.012, 1, 0.95),
-        (0.2, 1, 0.85),
-        (0.2, 2, 0.99),
-    ],
+    [(0.004, 0, 0.9), (0.012, 0, 0.8), (0.2, 0, 0.7), (0.012, 1, 0.95), (0.039, 1, 0.95), (0.04, 1, 0.85)],
 )
-def test_served_is_from_the_confidence_on_whose_upper_end_keeps_the_bound(
+def test_served_is_from_the_confidence_on_from_which_half_the_bound_was_wrong(
     weights, max_wrong, histories, from_confidence
 ):
     policy = CalibratedPolicy(max_wrong, weights=weights)
@@ -75,11 +68,22 @@ def test_served_is_from_the_confidence_on_whose_upper_end_keeps_the_bound(
     assert not policy.accepts(pair(from_confidence - 0.001, histories))
 
 
-@pytest.mark.parametrize(("max_wrong", "histories"), [(0.003, 0), (0.012, 2), (0.0, 0)])
-def test_where_nothing_measured_keeps_the_bound_nothing_is_served(weights, max_wrong, histories):
+@pytest.mark.parametrize(("max_wrong", "histories"), [(0.001, 0), (0.0, 0)])
+def test_where_all_kinds_together_do_not_show_the_bound_nothing_is_served(weights, max_wrong, histories):
     policy = CalibratedPolicy(max_wrong, weights=weights)
     assert policy.min_confidence(histories) > 1
     assert not policy.accepts(pair(1.0, histories))
+
+
+def test_a_kind_of_which_little_was_measured_is_not_served(weights):
+    assert CalibratedPolicy(0.5, weights=weights).min_confidence(2) > 1
+
+
+@pytest.mark.parametrize(("max_wrong", "from_confidence"), [(0.005, 0.8), (0.004, 0.9)])
+def test_where_half_the_bound_shows_too_little_less_is_served(max_wrong, from_confidence):
+    """The interval of 4 of 2,100 ends at 0.0049, though that is half of 0.004."""
+    kind, none = Curve((0.9, 0.8), (2_000, 2_100), (0, 4)), Curve((), (), ())
+    assert replace(Learned.load(BUNDLED), curves=(kind, none, none)).min_confidence(0, max_wrong) == from_confidence
 
 
 def test_a_looser_bound_never_serves_less():
@@ -95,7 +99,7 @@ def test_the_bound_that_is_the_default_can_be_kept():
 
 
 def test_an_intent_may_have_a_bound_of_its_own(weights):
-    policy = CalibratedPolicy(0.012, by_intent={"factual": 0.005, "creative": 0.0, "code": 0.2}, weights=weights)
+    policy = CalibratedPolicy(0.012, by_intent={"factual": 0.004, "creative": 0.0, "code": 0.2}, weights=weights)
     sure = {"factual": "Who runs Acme?", "creative": "Write a poem", "code": "Fix this regex", "general": "Hello there"}
     served = {name: [policy.accepts(pair(at, asked=text)) for at in (1.0, 0.85, 0.75)] for name, text in sure.items()}
     assert served == {
@@ -145,7 +149,7 @@ def test_with_an_embedder_without_weights_thresholds_decide(asked, hits):
     assert served((stored,), (asked,), policy=ThresholdPolicy(), **options) is hits
 
 
-@pytest.mark.parametrize(("max_wrong", "hits"), [(0.012, True), (0.003, False)])
+@pytest.mark.parametrize(("max_wrong", "hits"), [(0.012, True), (0.001, False)])
 def test_weights_of_ones_own_decide_for_the_embedder_they_are_for(weights, max_wrong, hits):
     stored, asked, embedder = ("Tell of that red car",), ("Tell of a red car now",), BagOfWordsEmbedder()
     assert served(stored, asked, embedder=embedder, policy=CalibratedPolicy(max_wrong, weights=weights)) is hits

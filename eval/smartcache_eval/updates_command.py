@@ -19,7 +19,10 @@ UPDATES = "updates"
 def run_updates(vectors: KnownVectors, seed: int, limit: int | None) -> dict[str, Any]:
     """Every history, and the cost of the check over the last one."""
     found = histories(public_folder(), seed, limit)
-    results = [played(history, vectors) for history in found]
+    results = []
+    for number, history in enumerate(found, start=1):
+        results.append(played(history, vectors))
+        Console(stderr=True).print(f"{number} of {len(found)} histories: {history.name}", style="dim")
     longest = max(found, key=lambda history: len(history.versions))
     return {
         "workload": UPDATES,

@@ -139,6 +139,8 @@ def told_apart(asked: Case, stored: Case, known: Mapping[str, float]) -> bool:
     told more of it."""
     if known["histories"] < 2:
         return False
+    if known["goes_on"] == 2 and known["last_turns"] < MIN_FOCUS:
+        return True  # "What else can I do?", after two ways to do it
     is_of_the_user = asked.dialogue.is_of_the_user or stored.dialogue.is_of_the_user
     tells_more = is_of_the_user and known.get("told_beside", 0) > 0
     return not known["facts_agree"] or known.get("focus", 1.0) < MIN_FOCUS or tells_more
