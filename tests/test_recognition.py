@@ -1,5 +1,7 @@
 """What a prompt rests on, told from its text."""
 
+import pytest
+
 from smartcache import ChunkRef, KnowledgeUpdate, SmartCache
 from smartcache.layers.recognition import Recognised, recognised
 from smartcache.testing import chunk
@@ -66,3 +68,32 @@ def test_of_a_passage_that_was_asked_for_word_for_word_the_last_is_the_question(
     retrieved = [(RED.text, (RED,), True)]
     assert recognised("The red valve.", retrieved).chunks == ()
     assert recognised("Use this: The red valve.\nThe red valve.", retrieved) == Recognised((RED,), RED.text, True)
+
+
+@pytest.mark.parametrize("odd", ["\0", "\0\0", "a\0", "\1"])
+def test_a_passage_may_hold_any_character(odd: str) -> None:
+    found = recognised(f"The red valve.{odd}x{odd}. Which?", [("Which?", (RED, chunk("odd", odd)), True)])
+    assert [passage.ref.id for passage in found.chunks] == ["red", "odd"]
+    assert recognised("The red valve. Which?", [("Which?", (chunk("odd", odd),), True)]).chunks == ()
+
+
+@pytest.mark.parametrize("odd", ["\0", "\0\0"])
+def test_a_query_of_any_character_is_seen_where_it_stands(odd: str) -> None:
+    assert recognised("The red valve.", [(odd, (RED,), True)]).query is None
+    assert recognised(f"The red valve. {odd}", [(odd, (RED,), True)]).query == odd
+
+
+class Counted(str):
+    """A text that counts what is copied of it."""
+
+    copied = 0
+
+    def __getitem__(self, part: object) -> str:
+        Counted.copied += len(str.__getitem__(self, part))
+        return str.__getitem__(self, part)
+
+
+def test_however_often_a_passage_stands_there_the_text_is_not_copied() -> None:
+    text = Counted("- " * 500 + "Which?")
+    assert recognised(text, [("Which?", (chunk("dash", "-"),), True)]).query == "Which?"
+    assert Counted.copied == 0
