@@ -70,6 +70,20 @@ def test_of_a_passage_that_was_asked_for_word_for_word_the_last_is_the_question(
     assert recognised("Use this: The red valve.\nThe red valve.", retrieved) == Recognised((RED,), RED.text, True)
 
 
+def test_a_heading_that_was_asked_for_once_is_a_passage_before_its_text() -> None:
+    retrieved = [("Refund policy", (heading := chunk("heading", "Refund policy"), RED), True)]
+    assert recognised("Refund policy\nThe red valve.\nHow?", retrieved) == Recognised((heading, RED), None, True)
+    at_the_end = recognised("The red valve.\nRefund policy\n", retrieved)
+    assert at_the_end == Recognised((RED,), "Refund policy", False)
+
+
+def test_where_it_may_be_the_question_all_that_it_found_must_be_there() -> None:
+    heading = chunk("heading", "Refund policy")
+    retrieved = [("Refund policy", (RED, BLUE), True), ("What else?", (heading,), True)]
+    assert not recognised("The red valve.\nQuestion: Refund policy\nAnswer:", retrieved).is_complete
+    assert recognised("The red valve. The blue lever.\nQuestion: Refund policy\nAnswer:", retrieved).is_complete
+
+
 @pytest.mark.parametrize("odd", ["\0", "\0\0", "a\0", "\1"])
 def test_a_passage_may_hold_any_character(odd: str) -> None:
     found = recognised(f"The red valve.{odd}x{odd}. Which?", [("Which?", (RED, chunk("odd", odd)), True)])

@@ -41,7 +41,8 @@ def recognised(text: str, retrieved: Iterable[Retrieved]) -> Recognised:
         query for query, chunks, _ in retrieved if query and _any_in(places, chunks) and _stands(text, query, passing)
     ]
     query = max(asked, key=len, default=None)
-    of_query = [chunk for q, chunks, is_current in retrieved if q == query and is_current for chunk in chunks]
+    questions = {query} if query else places.keys()  # where none stands by itself, a passage may be the question
+    of_query = [chunk for q, chunks, is_current in retrieved if q in questions and is_current for chunk in chunks]
     in_order = sorted(places, key=places.__getitem__)
     found = tuple(chunk for passage in in_order for chunk, _ in there[passage].values())
     return Recognised(found, query, bool(places) and all(chunk.text in places for chunk in of_query))
@@ -49,11 +50,13 @@ def recognised(text: str, retrieved: Iterable[Retrieved]) -> Recognised:
 
 def _places(text: str, passages: set[str], queries: set[str]) -> tuple[dict[str, int], bytearray]:
     """Where each passage begins, and for each character whether it is of one; the longest are looked for first, and
-    none inside a query. Of what is both, the last is the query."""
+    none inside a query. Of what is both, the last is the query where it stands twice or ends the text: a heading that
+    was searched for once stands before its text."""
     taken, passing, places = bytearray(len(text)), bytearray(len(text)), dict[str, int]()
     for piece in sorted(filter(str.strip, passages | queries), key=lambda piece: (-len(piece), piece)):
         free = [*_free(text, piece, taken)]
-        found = free[: -1 if piece in queries else None] if piece in passages else []
+        is_last_asked = piece in queries and free and (len(free) > 1 or not text[free[-1] + len(piece) :].strip())
+        found = free[: -1 if is_last_asked else None] if piece in passages else []
         for place in free:
             taken[place : place + len(piece)] = b"\1" * len(piece)
         for place in found:

@@ -53,6 +53,12 @@ def test_so_it_is_in_a_template_of_one_line(cache: Any, found: Any) -> None:
     assert prompt.turns[-1].text == ASKED
 
 
+def test_a_heading_that_was_asked_for_once_is_a_document_beside_its_text(cache: Any, found: Any) -> None:
+    found(HEADING)
+    prompt = prompt_of([SystemMessage(f"Use this:\n{HEADING}\n{BODY}"), HumanMessage("How long?")], cache)
+    assert [passage.ref.id for passage in prompt.passages or ()] == ["heading", "body"]
+
+
 @pytest.mark.parametrize(
     "messages",
     [
