@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from smartcache.sameness import agree, content_of, moves, told_apart_by
-from smartcache.stated import Fact, Growth, Kind, Stated, believed, brought, fewest, of_one
+from smartcache.stated import Fact, Growth, Kind, Replaced, Stated, believed, brought, fewest, of_one
 from smartcache.types import Chunk, ChunkRef, KnowledgeUpdate
 
 UNNAMED = "smartcache:unnamed"  # the id of a chunk of no document: it stands for all that a change does not name
@@ -64,7 +64,7 @@ class Knowledge:
         self._facts: dict[str, dict[str, Fact]] = {}  # by id, then source
         self._growth: dict[tuple[str, Kind], list[Growth]] = {}
         self._anywhere: dict[Kind, list[Growth]] = {}  # of all sources together
-        self._replaced: dict[str, int] = {}  # by source: the update that told all that it holds
+        self._replaced = Replaced()
         self._last: dict[Kind, int] = {}  # of all: the update with which text came in last
         self._sequence = 0
         self._shared: int | None = None  # where later updates are known to this process alone
@@ -172,7 +172,7 @@ class Knowledge:
                 self._anywhere[grown.kind] = fewest([*self._anywhere.get(grown.kind, ()), grown])
                 self._last[grown.kind] = max(grown.until, self._last.get(grown.kind, 0))
             for source, at in (replaced or {}).items():
-                self._replaced[source] = max(at, self._replaced.get(source, 0))
+                self._replaced.note(source, at)
             self._sequence = max(sequence, self._sequence)
 
     def judge(self, basis: Basis) -> Verdict:
@@ -234,10 +234,9 @@ class Knowledge:
         known = self._facts.get(ref.id) or {}
         if not all(self._id_of(fact, ref.version, content, sequence) for fact in of_one(known, ref.source)):
             return False
-        sources = (ref.source, "") if ref.source else self._replaced
+        sources = (ref.source, "") if ref.source else self._replaced.after(sequence)
         return not self._replaced or not any(
-            self._replaced.get(source, 0) > sequence and not (source in known if source else known)
-            for source in sources
+            self._replaced.at(source) > sequence and not (source in known if source else known) for source in sources
         )
 
     def _id_now(self, ref: ChunkRef, content: str | None, sequence: int) -> str:

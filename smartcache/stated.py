@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect, insort
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
+from operator import itemgetter
 from typing import Literal
 
 from smartcache.sameness import agree
@@ -80,6 +83,32 @@ class Stated:
     replaced: Mapping[str, int]
 
 
+class Replaced(dict[str, int]):
+    """By source: the update that told all that it holds, the last of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._in_order = list[tuple[int, str]]()
+
+    def note(self, source: str, at: int) -> None:
+        """Knows the source to be told whole by update `at`, where no later one did."""
+        before = self.get(source, 0)
+        if at > before:
+            if before:
+                del self._in_order[bisect(self._in_order, (before, source)) - 1]
+            insort(self._in_order, (at, source))
+            self[source] = at
+
+    def at(self, source: str) -> int:
+        """The update that told it last, 0 where none did."""
+        return self.get(source, 0)
+
+    def after(self, sequence: int) -> Iterator[str]:
+        """The sources that were told whole after update `sequence`, in that order."""
+        start = bisect(self._in_order, sequence, key=itemgetter(0))
+        return (self._in_order[place][1] for place in range(start, len(self._in_order)))
+
+
 def of_one(known: Mapping[str, Fact], source: str) -> Iterable[Fact]:
     """Of the facts known under an id, by source, those that may be of its chunk in one source: all where that has no
     name; otherwise its own, and the one without a source where that is newer: what names the source knows better."""
@@ -90,18 +119,19 @@ def of_one(known: Mapping[str, Fact], source: str) -> Iterable[Fact]:
 
 
 def believed(
-    known: Mapping[str, Fact], replaced: Mapping[str, int], source: str, id: str, since: int | None = None
+    known: Mapping[str, Fact], replaced: Replaced, source: str, id: str, since: int | None = None
 ) -> list[Fact]:
     """Of the facts known under an id, by source: that of its chunk in one source, and what was told since that may be
-    of it, where one of the two names no source, or a whole set (`replaced`: when, by source) left it out. `since`:
-    another update than the one that told the fact."""
+    of it, where one of the two names no source, or a whole set (`replaced`) left it out: the first that did, which says
+    since when it is gone. `since`: another update than the one that told the fact."""
     own = known.get(source)
     told = since if since is not None else own.told if own else 0
     others = [any for any in (known.get(""),) if any] if source else [*known.values()]
     newer = [fact for fact in others if fact is not own and (fact.told > told or not told)]
-    wholes = [whole for whole in ((source, "") if source else replaced) if whole not in known]
-    left_out = [at for at in (replaced.get(whole, 0) for whole in wholes) if at > told]
-    return [*([own] if own else []), *newer, *(Fact(source, id, "", None, at, told=at) for at in left_out)]
+    wholes = sorted((source, ""), key=replaced.at) if source else replaced.after(told)
+    left_out = (at for whole in wholes if (at := replaced.at(whole)) > told and whole not in known)
+    gone = [Fact(source, id, "", None, at, told=at) for at in islice(left_out, 1)]
+    return [*([own] if own else []), *newer, *gone]
 
 
 def brought(

@@ -109,6 +109,36 @@ def test_what_a_whole_set_leaves_out_is_gone_whatever_its_sources_are_called():
         assert knowledge.judge(replace(basis, sequence=1)) is Verdict.CURRENT, "found after it was told"
 
 
+@pytest.mark.parametrize(("made_at", "verdict"), [(1, Verdict.CURRENT), (2, Verdict.DOUBTFUL), (3, Verdict.DOUBTFUL)])
+def test_a_chunk_of_no_source_may_be_gone_since_the_first_whole_set_that_left_it_out(made_at, verdict):
+    knowledge = Knowledge()
+    knowledge.apply(KnowledgeUpdate(added=[chunk("1", "house")]))
+    for source in ("b", "a"):
+        knowledge.apply(KnowledgeUpdate.replace(source, []))
+    knowledge.apply(KnowledgeUpdate(added=[chunk("1", "house")]))
+    assert knowledge.judge(Basis(frozenset({ChunkRef("2", "v1", "c")}), None, made_at)) is verdict
+
+
+class Sought(str):
+    """A name that counts how often one is looked up."""
+
+    times = 0
+
+    def __hash__(self):
+        Sought.times += 1
+        return str.__hash__(self)
+
+
+def test_an_update_of_no_source_does_not_look_at_each_replaced_source_for_each_chunk():
+    knowledge = Knowledge()
+    for number in range(100):
+        knowledge.apply(KnowledgeUpdate.replace(Sought(number), []))
+    for text in ("old", "new"):
+        Sought.times = 0
+        knowledge.apply(KnowledgeUpdate(changed=[chunk(f"chunk{number}", text) for number in range(100)]))
+        assert Sought.times < 100 * 100, text
+
+
 class Counted(str):
     """A name that counts how often one is compared with another."""
 

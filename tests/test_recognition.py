@@ -1,5 +1,7 @@
 """What a prompt rests on, told from its text."""
 
+import pytest
+
 from smartcache import ChunkRef, KnowledgeUpdate, SmartCache
 from smartcache.layers.recognition import Recognised, recognised
 from smartcache.testing import chunk
@@ -66,3 +68,46 @@ def test_of_a_passage_that_was_asked_for_word_for_word_the_last_is_the_question(
     retrieved = [(RED.text, (RED,), True)]
     assert recognised("The red valve.", retrieved).chunks == ()
     assert recognised("Use this: The red valve.\nThe red valve.", retrieved) == Recognised((RED,), RED.text, True)
+
+
+def test_a_heading_that_was_asked_for_once_is_a_passage_before_its_text() -> None:
+    retrieved = [("Refund policy", (heading := chunk("heading", "Refund policy"), RED), True)]
+    assert recognised("Refund policy\nThe red valve.\nHow?", retrieved) == Recognised((heading, RED), None, True)
+    at_the_end = recognised("The red valve.\nRefund policy\n", retrieved)
+    assert at_the_end == Recognised((RED,), "Refund policy", False)
+
+
+def test_where_it_may_be_the_question_all_that_it_found_must_be_there() -> None:
+    heading = chunk("heading", "Refund policy")
+    retrieved = [("Refund policy", (RED, BLUE), True), ("What else?", (heading,), True)]
+    assert not recognised("The red valve.\nQuestion: Refund policy\nAnswer:", retrieved).is_complete
+    assert recognised("The red valve. The blue lever.\nQuestion: Refund policy\nAnswer:", retrieved).is_complete
+
+
+@pytest.mark.parametrize("odd", ["\0", "\0\0", "a\0", "\1"])
+def test_a_passage_may_hold_any_character(odd: str) -> None:
+    found = recognised(f"The red valve.{odd}x{odd}. Which?", [("Which?", (RED, chunk("odd", odd)), True)])
+    assert [passage.ref.id for passage in found.chunks] == ["red", "odd"]
+    assert recognised("The red valve. Which?", [("Which?", (chunk("odd", odd),), True)]).chunks == ()
+
+
+@pytest.mark.parametrize("odd", ["\0", "\0\0"])
+def test_a_query_of_any_character_is_seen_where_it_stands(odd: str) -> None:
+    assert recognised("The red valve.", [(odd, (RED,), True)]).query is None
+    assert recognised(f"The red valve. {odd}", [(odd, (RED,), True)]).query == odd
+
+
+class Counted(str):
+    """A text that counts what is copied of it."""
+
+    copied = 0
+
+    def __getitem__(self, part: object) -> str:
+        Counted.copied += len(str.__getitem__(self, part))
+        return str.__getitem__(self, part)
+
+
+def test_however_often_a_passage_stands_there_the_text_is_not_copied() -> None:
+    text = Counted("- " * 500 + "Which?")
+    assert recognised(text, [("Which?", (chunk("dash", "-"),), True)]).query == "Which?"
+    assert Counted.copied == 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from langchain_core.messages import BaseMessage
 
 from langchain_smartcache.messages import turn_of
-from smartcache import Chunk, SmartCache, Turn
+from smartcache import Chunk, ChunkRef, SmartCache, Turn
 from smartcache.keys import content_version
 
 MAX_QUESTION_WORDS = 60  # what one line of a user may say and still be taken for a question
@@ -47,23 +48,26 @@ def prompt_of(messages: Sequence[BaseMessage], cache: SmartCache) -> Prompt:
     A user's message that holds such passages becomes two turns: a hard one with the template and the passages, which
     must be equal for an answer to be shared, and one with the question alone, which need only be near. Where the
     question cannot be told from the template, the second holds both. A document that was cut or rewritten on its way,
-    or found by another retriever, is not recognised; the prompt then rests on everything, and is compared whole.
+    or found by another retriever, is not recognised; the prompt then rests on everything, and is compared whole. So it
+    does where a user's line holds a passage that stands nowhere else: nobody knows whether it is a document.
     """
     turns = [turn_of(message) for message in messages]
-    questions = [turn for turn in turns if _is_question(turn, cache)]
-    found = cache.recognise("\n".join(turn.text for turn in turns if turn not in questions))
+    mentions = [_mentioned(turn, cache) for turn in turns]
+    found = cache.recognise("\n".join(turn.text for turn, refs in zip(turns, mentions, strict=True) if not refs))
     if not found.chunks:
         return Prompt(tuple(turns), None)
-    parted = tuple(part for turn in turns for part in ([turn] if turn in questions else _parted(turn, cache)))
-    return Prompt(parted, found.chunks if found.is_complete else None)
+    parts = [[turn] if refs else _parted(turn, cache) for turn, refs in zip(turns, mentions, strict=True)]
+    is_known = found.is_complete and frozenset().union(*mentions) <= {chunk.ref for chunk in found.chunks}
+    return Prompt(tuple(chain.from_iterable(parts)), found.chunks if is_known else None)
 
 
-def _is_question(turn: Turn, cache: SmartCache) -> bool:
-    """Whether a user only mentions passages, as the words of a heading, in a line that no search asked for."""
+def _mentioned(turn: Turn, cache: SmartCache) -> frozenset[ChunkRef]:
+    """The passages that a user may only mention, as the words of a heading, in a line that no search asked for."""
     if turn.role != "user" or "\n" in turn.text.strip():
-        return False
+        return frozenset()
     found = cache.recognise(turn.text)
-    return bool(found.chunks) and found.query is None and all(c.text.strip() != turn.text.strip() for c in found.chunks)
+    is_one = any(chunk.text.strip() == turn.text.strip() for chunk in found.chunks)
+    return frozenset() if found.query is not None or is_one else frozenset(chunk.ref for chunk in found.chunks)
 
 
 def _parted(turn: Turn, cache: SmartCache) -> Iterator[Turn]:

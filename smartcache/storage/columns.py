@@ -21,6 +21,15 @@ def from_column(kept: str) -> str:
     return str(json.loads(kept.removeprefix(_ESCAPED))) if kept.startswith(_ESCAPED) else kept
 
 
+def name_in(kept: object) -> str | None:
+    """The column of the first name in a list that is kept as JSON, such as a ref; SQLite's own functions end a name at
+    a NUL."""
+    try:
+        return to_column(json.loads(str(kept))[0])
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
 def basis_text(basis: Basis) -> str:
     contents = sorted((*refs([ref])[0], content) for ref, content in basis.contents.items())
     evidence = None if basis.evidence is None else refs(sorted(basis.evidence))

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from smartcache.errors import DamagedStore, ForeignStore, StoreError
+from smartcache.storage.columns import name_in
 
 APPLICATION_ID = 0x534D4331  # "SMC1"
 SCHEMA_VERSION = 1
@@ -33,6 +34,7 @@ def connect(path: Path | None) -> sqlite3.Connection:
         connection = sqlite3.connect(path or ":memory:", check_same_thread=False, timeout=10.0, isolation_level=None)
     except sqlite3.OperationalError as error:
         raise OSError(f"cannot open {path}: {error}") from error
+    connection.create_function("name_in", 1, name_in, deterministic=True)
     try:
         _check_content(connection, path)
         _prepare(connection)

@@ -27,10 +27,10 @@ from smartcache.types import KnowledgeUpdate
 
 MAX_UNWRITTEN_USES = 500
 _OF_CHUNKS = (  # found, rested on, or cited; json_valid: one that was damaged is not read
-    "(id IN (SELECT entry FROM evidence WHERE chunk IN (SELECT value FROM json_each(?))) "
+    "(id IN (SELECT entry FROM evidence WHERE chunk IN (SELECT name_in(value) FROM json_each(?))) "
     "OR CASE WHEN json_valid(basis) AND json_valid(answer) THEN json_extract(basis, '$[0]') IS NULL OR EXISTS "
     "(SELECT 1 FROM json_each(answer, '$[3]') AS cited "
-    "WHERE json_extract(cited.value, '$[0]') IN (SELECT value FROM json_each(?))) ELSE TRUE END)"
+    "WHERE name_in(cited.value) IN (SELECT name_in(value) FROM json_each(?))) ELSE TRUE END)"
 )
 _ANSWERS = "answers LEFT JOIN reaches ON reaches.entry = answers.id"
 
@@ -181,8 +181,8 @@ class Entries:
         if created_before is not None:
             conditions, values = [*conditions, "created_at <= ?"], [*values, created_before]
         if chunk_ids is not None:
-            ids = [json.dumps([*map(to_column, chunk_ids)]), json.dumps([*chunk_ids])]
-            conditions, values = [*conditions, _OF_CHUNKS], [*values, *ids]
+            ids = json.dumps([[id] for id in chunk_ids])
+            conditions, values = [*conditions, _OF_CHUNKS], [*values, ids, ids]
         return [id for (id,) in self._all(f"SELECT id FROM answers WHERE {' AND '.join(conditions)}", *values)]
 
     def least_used(self, *, above_entries: int, above_bytes: int) -> list[int]:
@@ -202,10 +202,10 @@ class Entries:
 
     def bases(self, sources: frozenset[str]) -> list[tuple[int, Basis]]:
         """(id, basis) of the entries that an update of `sources` may concern ("" among them: all)."""
-        named = json.dumps(sorted(map(to_column, sources))) if "" not in sources else "[]"
+        named = json.dumps([[source] for source in sorted(sources)]) if "" not in sources else "[]"
         condition = (
             "json_array_length(?1) = 0 OR id NOT IN (SELECT entry FROM evidence) OR id IN "
-            "(SELECT entry FROM evidence WHERE source = '' OR source IN (SELECT value FROM json_each(?1)))"
+            "(SELECT entry FROM evidence WHERE source = '' OR source IN (SELECT name_in(value) FROM json_each(?1)))"
         )
         rows = self._all(f"SELECT id, basis, checked FROM {_ANSWERS} WHERE {condition}", named)
         return [(id, basis_from(text, checked)) for id, text, checked in rows]

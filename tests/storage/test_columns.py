@@ -8,7 +8,7 @@ from smartcache import Chunk, ChunkRef, KnowledgeUpdate, Request, SmartCache, Tu
 from smartcache.storage.columns import from_column, to_column
 from smartcache.testing import FakeModel, FakeSearch, chunk
 
-STRANGE = ["caf\udce9.md#top", "\ud83d", "\ufdd0", '\ufdd0"a"']  # as os.walk names a file that is not UTF-8
+STRANGE = ["a\0b", "caf\udce9.md#top", "\ud83d", "\ufdd0", '\ufdd0"a"']  # as os.walk names a file that is not UTF-8
 
 
 def ask(scope: str = "") -> Request:
@@ -43,7 +43,7 @@ def test_an_answer_under_a_strange_name_is_kept_over_a_restart(tmp_path, name):
 def test_an_update_of_a_strange_name_is_known_after_a_restart(tmp_path, name):
     with open_cache(tmp_path) as cache:
         cache.answer(ask(), FakeModel(), search=FakeSearch([chunk(name, "old", source=name)]))
-        assert cache.update_knowledge(KnowledgeUpdate(changed=[chunk(name, "new", source=name)])) == 1
+        assert cache.update_knowledge(KnowledgeUpdate(changed=[chunk(name, "new", source=name)], source=name)) == 1
     with open_cache(tmp_path) as cache:
         assert cache.lookup(ask()) is None
         assert cache.known_chunks(name) == {name}

@@ -308,11 +308,13 @@ def test_forget_of_a_chunk_takes_what_may_hold_its_text(tmp_path, answer, count)
         assert (cache.lookup(ask()) is None) == bool(count)
 
 
-@pytest.mark.parametrize("name", ["naïve", "\udc80", '"', "\ufdd0x"])
-def test_whatever_the_chunk_that_is_cited_is_called(name):
-    cache = open_cache(None)
-    cache.store(ask(), Answer("a house", evidence=frozenset(), citations=(ChunkRef(name, "v1"),)))
-    assert cache.forget(chunk_ids=[f"{name}?"]) == 0
+@pytest.mark.parametrize("name", ["naïve", "\udc80", '"', "\ufdd0x", "a\0b", "\0"])
+@pytest.mark.parametrize("is_cited", [True, False], ids=["cited", "rested on"])
+def test_whatever_the_chunk_is_called(name, is_cited):
+    cache, ref = open_cache(None), ChunkRef(name, "v1")
+    refs = {"citations": (ref,), "evidence": frozenset()} if is_cited else {"evidence": frozenset({ref})}
+    cache.store(ask(), Answer("a house", **refs))
+    assert cache.forget(chunk_ids=[f"{name}?", name[:-1]]) == 0
     assert cache.forget(chunk_ids=[name]) == 1
 
 

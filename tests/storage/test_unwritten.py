@@ -2,50 +2,27 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
-from smartcache import Answer, KnowledgeUpdate, Request, SmartCache, Turn
+from smartcache import Answer, KnowledgeUpdate, SmartCache
 from smartcache.errors import StoreError
 from smartcache.testing import FakeModel, FakeSearch, chunk
 
 LATE, NEW = "told first, written late", "told since"
 
-
-def ask(text: str = "Which buildings are there?") -> Request:
-    return Request([Turn("user", text)])
-
-
-def kb(id: str, text: str):
-    return chunk(id, text, source="kb")
-
-
-def told(cache: SmartCache, **update) -> None:
-    cache.update_knowledge(KnowledgeUpdate(**{"source": "kb"} | update))
-
-
-@contextmanager
-def unwritable(cache: SmartCache):
-    cache._entries._connection.execute("PRAGMA query_only = ON")
-    yield
-    cache._entries._connection.execute("PRAGMA query_only = OFF")
-
-
-def could_not_tell(cache: SmartCache, **update) -> None:
-    with unwritable(cache), pytest.raises(StoreError, match="call it again"):
-        told(cache, **update)
-
-
-def keep(cache: SmartCache, *chunks, text: str = "an answer") -> None:
-    assert cache.store(ask(), Answer(text, evidence=frozenset(chunk.ref for chunk in chunks)))
+kb = partial(chunk, source="kb")
 
 
 @pytest.fixture
-def two(tmp_path):
-    """Two processes' caches over one file."""
-    with SmartCache.open(tmp_path, mode="exact") as one, SmartCache.open(tmp_path, mode="exact") as other:
-        yield one, other
+def keep(ask):
+    """Stores an answer that rests on chunks."""
+
+    def keep(cache: SmartCache, *chunks, text: str = "an answer") -> None:
+        assert cache.store(ask(), Answer(text, evidence=frozenset(chunk.ref for chunk in chunks)))
+
+    return keep
 
 
 SINCE = {
@@ -57,7 +34,7 @@ SINCE = {
 
 @pytest.mark.parametrize("since", SINCE.values(), ids=SINCE)
 @pytest.mark.parametrize("source", ["kb", ""])
-def test_what_another_told_since_is_not_overridden(two, since, source):
+def test_what_another_told_since_is_not_overridden(two, ask, told, could_not_tell, keep, since, source):
     one, other = two
     could_not_tell(one, changed=[kb("1", LATE)], source=source)
     keep(other, kb("1", LATE))
@@ -67,7 +44,7 @@ def test_what_another_told_since_is_not_overridden(two, since, source):
     assert [cache.lookup(ask()) for cache in two] == [None, None]
 
 
-def test_what_another_left_out_of_a_whole_set_stays_out(two):
+def test_what_another_left_out_of_a_whole_set_stays_out(two, ask, told, could_not_tell, keep):
     one, other = two
     could_not_tell(one, added=[kb("1", LATE)])
     keep(other, kb("1", LATE))
@@ -76,7 +53,7 @@ def test_what_another_left_out_of_a_whole_set_stays_out(two):
     assert [cache.lookup(ask()) for cache in two] == [None, None]
 
 
-def test_a_whole_set_that_was_written_late_ends_nothing_that_came_since(two):
+def test_a_whole_set_that_was_written_late_ends_nothing_that_came_since(two, ask, told, unwritable):
     one, other = two
     with unwritable(one), pytest.raises(StoreError):
         one.update_knowledge(KnowledgeUpdate.replace("kb", [kb("2", LATE)]))
@@ -90,7 +67,7 @@ def test_a_whole_set_that_was_written_late_ends_nothing_that_came_since(two):
 
 
 @pytest.mark.parametrize("now", [LATE, NEW])
-def test_neither_is_believed_and_answers_over_either_are_kept_again(two, now):
+def test_neither_is_believed_and_answers_over_either_are_kept_again(two, ask, told, could_not_tell, keep, now):
     one, other = two
     could_not_tell(one, changed=[kb("1", LATE)])
     told(other, changed=[kb("1", NEW)])
@@ -103,7 +80,7 @@ def test_neither_is_believed_and_answers_over_either_are_kept_again(two, now):
         cache.clear()
 
 
-def test_the_next_that_tells_of_it_is_believed(two):
+def test_the_next_that_tells_of_it_is_believed(two, ask, told, could_not_tell, keep):
     one, other = two
     could_not_tell(one, changed=[kb("1", LATE)])
     told(other, changed=[kb("1", NEW)])
@@ -114,7 +91,7 @@ def test_the_next_that_tells_of_it_is_believed(two):
     assert [cache.lookup(ask()) for cache in two] == [None, None]
 
 
-def test_told_again_it_is_no_newer(two):
+def test_told_again_it_is_no_newer(two, ask, told, could_not_tell, keep):
     one, other = two
     could_not_tell(one, changed=[kb("1", LATE)])
     keep(other, kb("1", LATE))
@@ -124,7 +101,7 @@ def test_told_again_it_is_no_newer(two):
 
 
 @pytest.mark.parametrize("since", [{"changed": [kb("1", LATE)]}, {"removed": ["2"]}], ids=["the same", "of another"])
-def test_what_another_told_that_says_nothing_else_of_it_doubts_nothing(two, since):
+def test_what_another_told_that_says_nothing_else_of_it_doubts_nothing(two, ask, told, could_not_tell, keep, since):
     one, other = two
     could_not_tell(one, changed=[kb("1", LATE)])
     told(other, **since)
@@ -133,7 +110,7 @@ def test_what_another_told_that_says_nothing_else_of_it_doubts_nothing(two, sinc
     assert [cache.lookup(ask()) is None for cache in two] == [False, False]
 
 
-def test_two_of_one_process_are_in_their_order(two):
+def test_two_of_one_process_are_in_their_order(two, ask, told, could_not_tell, keep):
     one, other = two
     could_not_tell(one, changed=[kb("1", "first")])
     could_not_tell(one, changed=[kb("1", "second")])
@@ -145,7 +122,7 @@ def test_two_of_one_process_are_in_their_order(two):
     assert not keep_refused
 
 
-def test_a_doubt_survives_a_restart(tmp_path):
+def test_a_doubt_survives_a_restart(tmp_path, ask, told, could_not_tell, keep):
     with SmartCache.open(tmp_path, mode="exact") as one, SmartCache.open(tmp_path, mode="exact") as other:
         could_not_tell(one, changed=[kb("1", LATE)])
         told(other, changed=[kb("1", NEW)])
