@@ -167,7 +167,8 @@ def test_the_command_prints_every_history_and_the_cost_of_the_check(
     evaluation_command.register(commands)
     done = CliRunner().invoke(commands, ["run", "updates", "--json", "--limit", "3", "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
-    result = json.loads(done.output)
+    result = json.loads(done.stdout)
+    assert done.stderr.count("histories") == 3
     assert result["stale"] == 0
     assert result["surfaced"] == sum(result["surfaced_by_mode"].values())
     assert result["histories"].keys() == {"tau2-banking-kb", "mine-faq", "etcd-docs-versions"}
