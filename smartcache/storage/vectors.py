@@ -20,7 +20,7 @@ from smartcache.storage.vector_lists import Flat, Lists, Rows
 MAX_FLAT = (
     4_000  # a fifth of a millisecond for one search on one core, and exact; more of them drive all else from its caches
 )
-GROWTH = 4  # so many times the vectors that the lists were made for, and lists are made anew
+GROWTH = 2  # so many times the vectors that the lists were made for, and lists are made anew
 SLICE_ROWS = 256  # read at once, so that nobody waits for it
 MEASURED_QUERIES = 512
 PAUSE_SECONDS = 0.0005
@@ -74,10 +74,7 @@ class VectorIndex:
                 self._next.add(list(new), rows)
             self._ids.update(new)
             self._room -= len(new)
-            if self._room < 0 and len(self) > self._max_flat and self._thread is None:
-                self._room = (GROWTH - 1) * len(self)
-                self._thread = threading.Thread(target=_sort, args=(weakref.ref(self),), daemon=True)
-                self._thread.start()
+            self._sort_where_outgrown()
 
     def forget(self, ids: Sequence[int]) -> None:
         with self._lock:
@@ -100,8 +97,7 @@ class VectorIndex:
 
     def wait(self) -> None:
         """Returns when no lists are being made any more."""
-        thread = self._thread
-        if thread:
+        while thread := self._thread:
             thread.join()
 
     # What the thread calls; the lock is held for a slice at most.
@@ -141,8 +137,17 @@ class VectorIndex:
     def _end(self, error: Exception | None) -> None:
         with self._lock:
             self._next, self._thread, self._unlisted = None, None, set()
+            if error is None:
+                self._sort_where_outgrown()  # by what came while these lists were made
         if error:
             self._on_trouble(error)
+
+    def _sort_where_outgrown(self) -> None:
+        """The lock is held."""
+        if self._room < 0 and len(self) > self._max_flat and self._thread is None:
+            self._room = (GROWTH - 1) * len(self)
+            self._thread = threading.Thread(target=_sort, args=(weakref.ref(self),), daemon=True)
+            self._thread.start()
 
 
 def _sort(ref: weakref.ref[VectorIndex]) -> None:

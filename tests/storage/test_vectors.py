@@ -127,6 +127,22 @@ def test_what_is_forgotten_leaves_its_memory():
     assert index.size_bytes - before == -100 * (2 * DIMENSION + 8)
 
 
+def test_lists_that_are_outgrown_while_they_are_made_are_made_anew(monkeypatch):
+    made, trained = [], Lists.trained.__func__
+
+    def slowly(cls, sample, size):
+        made.append(size)
+        if len(made) == 1:
+            index.store(range(100, 1_000), [*map(vector, range(100, 1_000))])
+        return trained(cls, sample, size)
+
+    monkeypatch.setattr(Lists, "trained", classmethod(slowly))
+    index = VectorIndex(DIMENSION, max_flat=50)
+    index.store(range(100), [*map(vector, range(100))])
+    index.wait()
+    assert made == [100, 1_000]
+
+
 def test_everything_can_be_forgotten_and_stored_again():
     index = many(range(200))
     index.forget(range(200))
