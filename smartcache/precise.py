@@ -1,4 +1,4 @@
-"""What must be equal to the letter and is no name: signs of code, units, days, ordinals."""
+"""What must be equal to the letter and is no name: signs of code, units, days, ordinals; and who does it to whom."""
 
 from __future__ import annotations
 
@@ -95,20 +95,20 @@ def is_done_to(text: str, other: str) -> bool:
     doing, also_doing = map(_doing, (text, other))
     if (undergone - also) & {verb for verb, _ in also_doing} or (also - undergone) & {verb for verb, _ in doing}:
         return True
-    verbs = {verb for verb, _ in doing ^ also_doing}
-    if any((verb, True) in doing and (verb, False) in also_doing for verb in verbs) or any(
-        (verb, False) in doing and (verb, True) in also_doing for verb in verbs
-    ):
+    if _by_others(doing - also_doing) & also_doing or _by_others(also_doing - doing) & doing:
         return True
-    shared = {stem(word) for word in _LONG_WORD.findall(text.lower())} & set(
-        map(stem, _LONG_WORD.findall(other.lower()))
-    )
-    return bool(shared) and bool(_PASSIVE.search(text)) != bool(_PASSIVE.search(other))
+    words, others = (set(map(stem, _LONG_WORD.findall(one.lower()))) for one in (text, other))
+    return not words.isdisjoint(others) and bool(_PASSIVE.search(text)) != bool(_PASSIVE.search(other))
 
 
 def _doing(text: str) -> set[tuple[str, bool]]:
     """The stems of what is done in a text, and whether its speaker does it."""
     return {(stem(verb.lower()), not who) for who, verb in _DOES.findall(text)}
+
+
+def _by_others(doing: set[tuple[str, bool]]) -> set[tuple[str, bool]]:
+    """The same done by the other side: by others what the speaker does."""
+    return {(verb, not is_own) for verb, is_own in doing}
 
 
 def units_apart(text: str) -> str:

@@ -39,7 +39,7 @@ def _mended_once(text: str) -> list[str]:
             return [*before[: -1 if place is None else place], *after] if _says(before, after) else []
     for halt in _HALT.finditer(text):
         before, after = _around(text, halt)
-        if _says(before, after) and (place := _goes_back(before, halt["halt"], after)) is not None:
+        if _says(before, after) and (place := _shown_anew(before, halt["halt"], after)) is not None:
             return [*before[:place], *after]
     return []
 
@@ -84,7 +84,7 @@ def _begins_anew(before: Sequence[str], after: Sequence[str]) -> int | None:
     return place if place < len(before) else None
 
 
-def _goes_back(before: Sequence[str], halt: str, after: Sequence[str]) -> int | None:
+def _shown_anew(before: Sequence[str], halt: str, after: Sequence[str]) -> int | None:
     """The same behind a mere "no" or "uh", which may also mean what it says or fill a pause: only where it shows."""
     first, second = _plain(after[0]), _plain(" ".join(after[1:2]))
     is_choice = halt[:2].lower() == "or" and (

@@ -132,7 +132,7 @@ def _rows(index: Any, ids: Sequence[int]) -> Rows:
 
 
 def _list_count(size: int) -> int:
-    """More of them where there are many vectors: they take twice as long to make then, and the same share of what is
-    nearest lies in a thirtieth of the vectors."""
+    """More of them where there are many vectors: they take twice as long to make then, and of the clustered vectors of
+    `bench index` a thirtieth holds the same share of what is nearest."""
     fineness = 8 if size >= MANY else 4
     return max(1, min(fineness * isqrt(size), size // 8))

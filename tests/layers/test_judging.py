@@ -9,7 +9,7 @@ import pytest
 
 from smartcache.dialogue import Dialogue, partition_key
 from smartcache.embedding import RememberedVectors
-from smartcache.layers.judging import ByConfidence, Case, leans_on_nothing, near_signals
+from smartcache.layers.judging import ByConfidence, Case, leans_on_nothing, near_signals, told_apart
 from smartcache.signals import Told
 from smartcache.state import State
 from smartcache.testing import BagOfWordsEmbedder
@@ -93,6 +93,28 @@ def test_the_last_word_has_the_confidence_with_all_signals(confidence, refusal):
     ruling, embedded = judged(Sure(0.9, 0.9, 0.9, confidence))
     assert (ruling.refusal, ruling.candidate.confidence) == (refusal, confidence)
     assert embedded == ["students?", "teachers?"]
+
+
+@pytest.mark.parametrize(("told", "refusal"), [("What is worth seeing downtown?", None), ("What is worth it?", "far")])
+def test_what_was_said_before_the_one_may_be_what_the_other_says(told, refusal):
+    """Then the bar is that of pairs of which one leans: 0.5, and not 0.9."""
+    vectors = RememberedVectors(BagOfWordsEmbedder())
+    asked, stored = "Which public museums are free today?", "Which public museums downtown are free today?"
+    states = [State(*vectors([asked]), said=vectors([told])[0], last=vectors([told])[0], standing=8.0)]
+    states += [State(*vectors([stored]), standing=8.0)]
+    dialogues = Dialogue((("user", told), ("assistant", "A lot.")), asked), Dialogue((), stored)
+    cases = [Case(Told(dialogue), state) for dialogue, state in zip(dialogues, states, strict=True)]
+    policy = SimpleNamespace(accepts=lambda candidate: candidate.confidence >= (0.9, 0.5)[candidate.histories])
+    ruling = ByConfidence(vectors, Sure(0.6, 0.6, 0.6, 0.6)).judge(*cases, age_seconds=0.0, policy=policy)
+    assert (ruling.refusal, ruling.candidate.histories) == (refusal, int(refusal is None))
+
+
+@pytest.mark.parametrize(("last_turns", "is_apart"), [(0.3, True), (0.95, False)])
+def test_what_goes_on_after_two_things_is_two_questions(last_turns, is_apart):
+    case = Case(Told(Dialogue((), "What else can I do?")), State(AXES[0], AXES[1]))
+    known = {"histories": 2, "goes_on": 2, "last_turns": last_turns, "facts_agree": True}
+    assert told_apart(case, case, known) is is_apart
+    assert not told_apart(case, case, known | {"goes_on": 1})
 
 
 def test_where_a_rule_is_against_it_what_they_differ_in_is_not_embedded():
