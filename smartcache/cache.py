@@ -77,9 +77,9 @@ class SmartCache(Upkeep):
 
     def _path(self, asked: Asked, search: object, restore: paths.Restore | None) -> Path[Answer]:
         """One request, top to bottom: exact answer, semantic answer, search, context, model, store."""
-        asked = self._desk.up_to_date(asked)
         if asked.bypass is None and (hit := (yield from self._find(asked, search, restore))):
             return hit
+        asked = self._desk.up_to_date(asked)  # what is found took in the news with its row
         chunks = (yield from self._retrieve(asked, asked.dialogue.query, search)) if search else None
         plan = self._plan(asked, chunks or ())
         answer = paths.with_evidence((yield paths.GenerateStep(plan.chunks)), plan.chunks if search else None)
@@ -254,9 +254,9 @@ class SmartCache(Upkeep):
 
     def lookup(self, request: Request, *, restore: paths.Restore | None = None) -> Answer | None:
         """The stored answer, or None. A `store` of the same request that follows counts as begun now."""
-        asked = self._desk.up_to_date(self._desk.ask(request))
+        asked = self._desk.ask(request)
         hit = None if asked.bypass else paths.walk_alone(self._find(asked, None, restore))
-        self._desk.begin(asked, hit)
+        self._desk.begin(asked if hit else self._desk.up_to_date(asked), hit)
         return hit
 
     def store(self, request: Request, answer: Answer) -> bool:
